@@ -7,6 +7,7 @@ import { opsVariables } from '../../services/ops/variables.ts'
 import { isLoopbackName } from '../../kernel/net/addresses.ts'
 import type { RecoverySchedule } from '../../services/hooks/receive/recoveries/schedule.ts'
 import type { OwnHosts } from '../../services/links/names/links/loop.ts'
+import type { Schemes } from '../../services/links/names/links/schemes.ts'
 import type { SnapshotPlace } from '../../services/links/visits/visits/snapshot.ts'
 
 /**
@@ -110,13 +111,21 @@ export function hostsOfLinks(config: ConfigSource, addresses?: Addresses): OwnHo
     serviceUrl('links', config, addresses),
     listeningUrl('links', config, addresses),
   ])
-  return (url) => nameOf(url) === shortKeyword(config, addresses) || hasAddress(url)
+  return (url) => {
+    if (!/^https?:$/.test(url.protocol)) return false
+    return nameOf(url) === shortKeyword(config, addresses) || hasAddress(url)
+  }
 }
 
 /** The short-link prefix: configured, or the first label of the public address. */
 export function shortKeyword(config: ConfigSource, addresses?: Addresses) {
   const address = serviceUrl('links', config, addresses) ?? ''
   return config.current.LINKS_SHORT_KEYWORD ?? firstLabel(address)
+}
+
+/** Schemes beside http and https that links may lead to. */
+export function linkSchemes({ current }: ConfigSource): Schemes {
+  return current.LINKS_SCHEMES ?? new Set()
 }
 
 /** Where the snapshot of links is; undefined with the embedded database. */

@@ -14,7 +14,7 @@ import {
 } from '../../services/links/transfer/transfer/files.ts'
 import { FORMATS } from '../../services/links/transfer/transfer/records.ts'
 import { readEmail } from '../../services/links/people/users/users.ts'
-import { hostsOfLinks, takesGroups } from '../frame/configuration.ts'
+import { hostsOfLinks, linkSchemes, takesGroups } from '../frame/configuration.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from '../frame/command.ts'
 import { knownUser } from './users.ts'
 import { DONE, FAILED } from '../frame/output.ts'
@@ -105,7 +105,8 @@ export const commands = [
 /** What commands change links with. */
 export function linkParts(tools: DatabaseTools): LinkParts {
   const ownHosts = hostsOfLinks(tools.config, tools.addresses)
-  return { forget: () => undefined, ...tools, ownHosts }
+  const schemes = () => linkSchemes(tools.config)
+  return { forget: () => undefined, ...tools, ownHosts, schemes }
 }
 
 /** A line of the report; short slugs are padded to a column. */

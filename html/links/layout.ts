@@ -25,6 +25,7 @@ const FOR_ADMINS = [{ section: 'admin', href: '/-/admin/users', label: 'Admin' }
 const ACTIONS = [
   { href: '/-/health', label: 'See broken links' },
   { href: '/-/deleted', label: 'Restore a deleted link' },
+  { href: '/-/own', label: 'Change several of my links' },
   { href: '/-/tokens', label: 'Create a token' },
   { href: '/-/docs/', label: 'Read the documentation' },
 ]

@@ -88,7 +88,8 @@ export function linksListView(view: LinksView): View {
       <p class="actions">
         ${
           among === 'mine' &&
-          html`<a href="/-/health">Health</a> <a href="/-/deleted">Deleted links</a>`
+          html`<a href="/-/own">Change several</a> <a href="/-/health">Health</a>
+            <a href="/-/deleted">Deleted links</a>`
         }
         ${
           usage !== undefined &&

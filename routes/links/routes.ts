@@ -11,7 +11,7 @@ import { plainHealthRoute } from '../monitoring.ts'
 import { admin, anybody, guest, signedIn, token } from './access.ts'
 import { aliasEndpoints } from './names/aliases.ts'
 import { auditEndpoints } from './audit.ts'
-import { adminLinkEndpoints } from './names/bulk.ts'
+import { bulkEndpoints } from './names/bulk.ts'
 import { deletedEndpoints } from './names/deleted.ts'
 import { openToExtensions, preflightReply } from './extensions.ts'
 import { healthEndpoints } from './visits/health.ts'
@@ -84,7 +84,7 @@ const ENDPOINTS = [
   ...tagEndpoints,
   configEndpoint,
   ...userEndpoints,
-  ...adminLinkEndpoints,
+  ...bulkEndpoints,
   ...missingEndpoints,
   ...auditEndpoints,
   ...tokenEndpoints,

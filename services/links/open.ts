@@ -2,6 +2,7 @@ import { bearerFinder } from './people/tokens/tokens.ts'
 import { openClicks, type ClicksOptions } from './visits/visits/clicks.ts'
 import { openHealth, type HealthOptions } from './visits/health/open.ts'
 import type { LinkParts } from './names/links/links.ts'
+import { schemesVariable } from './names/links/schemes.ts'
 import { startMissing } from './visits/missing.ts'
 import { startRetention } from './retention.ts'
 import { readSnapshot, startSnapshots, type SnapshotOptions } from './visits/visits/snapshot.ts'
@@ -78,6 +79,7 @@ export const linksVariables = {
     counts: 'at once',
     read: (text) => pattern('', HOST_NAME).read(text).toLowerCase(),
   },
+  LINKS_SCHEMES: schemesVariable,
   LINKS_CHECK: { ...oneOf('daily', 'weekly'), counts: 'from the next start' },
   LINKS_CHECK_HOSTS: { form: HOSTS_FORM, counts: 'at once', read: parseHosts },
   LINKS_STATS: { ...oneOf('full', 'totals'), counts: 'at once', default: 'full' },

@@ -39,7 +39,7 @@ return coalesce((extract(epoch from timestamptz '2100-01-01 00:00:00+00' - at) *
 create table links.links (
   slug        text collate "C" primary key check (length(slug) between 2 and 64),
   id          uuid             not null default gen_random_uuid(),
-  url         text             not null check (length(url) <= 2048),
+  url         text             not null check (length(url) <= 8192),
   title       text             not null check (length(title) <= 200),
   description text             not null check (length(description) <= 2000),
   visibility  text             not null check (visibility in ('public', 'private', 'secure')),
@@ -163,12 +163,12 @@ returns uuid
 language sql immutable parallel safe
 return uuid '00000000-0000-0000-0000-000000000000';
 
--- Whether the address of a link may be checked. A url with places is not an address yet, and the server must not follow a
+-- Whether the address of a link may be checked: http and https alone. A url with places is not an address yet, and the server must not follow a
 -- secure link for anybody. `is_checked` is the choice of the link's owners.
 create function links.is_checkable(link links.links)
 returns boolean
 language sql immutable parallel safe
-return link.is_checked and link.visibility <> 'secure' and not link.archived and link.url !~ '[{]([1-9*]|user)(:[^{}]*)?[}]';
+return link.is_checked and link.visibility <> 'secure' and not link.archived and link.url ~* '^https?:' and link.url !~ '[{]([1-9*]|user)(:[^{}]*)?[}]';
 
 -- What the checks of addresses have found. A link gets a row some time after it is there; a row of another `url` than the
 -- link's says nothing about the link.

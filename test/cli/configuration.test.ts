@@ -144,6 +144,7 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     ['LINKS_ADDR', ['unix:/a?mode=0060', 'unix:/a?mode=', 'unix:/a?group=www'], address],
     ['OPS_BASE_URL', ['ftp://h', 'https://h/path', 'h.example', 'https://h/?q'], url],
     ['GATEHOUSE_TRUSTED_PROXIES', ['10.0.0.0/33', '10.0.0.0/', 'proxy'], 'list of CIDR blocks'],
+    ['LINKS_SCHEMES', ['tel,javascript', 'Data', 'tel:', 'a b', 'tel,'], 'such as mailto,tel'],
     ['HOOKS_MAX_BODY', ['0', '25MB', '101MiB', '1.5MiB'], 'a size from 1 to 100 MiB'],
     ['HOOKS_FRESHNESS_S', ['0', '86401', '1.5', '5m'], 'seconds from 1 to 86400'],
     ['OPS_MODEL_URL', ['http://h/v2', 'http://h/v1?', 'http://h/v1/#x'], 'that ends in /v1'],

@@ -17,6 +17,7 @@ import { refuses } from '../helpers/refusals.ts'
 const [, postgres] = backends
 const USERS = '/-/admin/users'
 const LINKS = '/-/admin/links'
+const OWN = '/-/own'
 const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 const links = await startPages(t, postgres)
@@ -31,6 +32,12 @@ const listed = async (query: Readonly<Record<string, string>>) =>
 function emailsIn(text: string): readonly string[] {
   const rows = [...text.matchAll(/<tr role="row" id="user-[^"]*">\s*<td [^>]*>\s*(<a.*?<\/a)/gs)]
   return rows.map(([, link = '']) => link.replaceAll(/<[^>]*>|<\/a$/g, '').trim())
+}
+
+/** The hidden fields of the form on a page, as a browser posts them. */
+function formOf(text: string): string {
+  const fields = text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)
+  return [...fields].map(([, name, value]) => `${name}=${value}`).join('&')
 }
 
 async function roleOf({ api }: Caller): Promise<string> {
@@ -174,11 +181,15 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
   t.match(asked, { status: 200, text: /Delete 2 links\?[^]*fay-1[^]*fay-2/ }, 'it asks first')
   const owners = await eve.post(`${LINKS}/chosen`, `${chosen(first)}&action=owners`)
   t.match(owners.text, /Add a co-owner to 1 link[^]*list="owners-email-list"/)
-  const many = Array.from({ length: 201 }, (_, at) => first.slice(0, -3) + (at + 100))
+  const many = Array.from({ length: 901 }, (_, at) => first.slice(0, -4) + (at + 1_000))
   for (const ids of ['', chosen('x'), chosen(...many)]) {
     t.match(await eve.post(`${LINKS}/chosen`, `${ids}&action=delete`), { status: 400 })
   }
   t.match(await eve.post(`${LINKS}/chosen`, chosen(first)), { status: 400 }, 'without an action')
+  const tooMany = chosen(...many.slice(0, 201))
+  for (const body of [tooMany, `${chosen(NO_USER)}&rest=x`]) {
+    t.match(await eve.post(`${LINKS}/delete`, body), { status: 400 }, 'over a portion, no id')
+  }
   t.same(await idsOf(fay), [first, second, third], 'nothing was done')
 
   await fay.api('POST', `/links/${second}/owners`, { email: gil.email })
@@ -205,6 +216,64 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
   t.match(await fay.get('/fay-1'), { status: 404 }, 'at once')
   const again = await eve.post(`${LINKS}/delete`, chosen(first, third))
   t.match(again.text, /Deleted 1 link\b[^]*Not changed: 1 link\b/)
+})
+
+await t.test('an owner changes many of the own links, in portions', async (t) => {
+  const [ivy, jon] = [await pageUser(links, 'ivy'), await pageUser(links, 'jon')]
+  const own = (await ivy.get('/-/')).text
+  t.match(own, /href="\/-\/own">Change several</)
+  t.match((await ivy.get(OWN)).text, /No links yet/)
+  for (let at = 0; at < 203; at++) await makeLink(ivy, `ivy-${1_000 + at}`)
+  const shared = await makeLink(jon, 'jon-shared')
+  const given = await makeLink(jon, 'jon-given', { visibility: 'secure' })
+  const foreign = await makeLink(jon, 'jon-only', { visibility: 'secure' })
+  await jon.api('POST', `/links/${shared.id}/owners`, { email: ivy.email })
+  await jon.api('POST', `/links/${given.id}/shares`, { email: ivy.email })
+
+  const page = (await ivy.get(`${OWN}?q=jon&owner=${jon.email}`)).text
+  t.same(slugsIn(page), ['jon-shared'], 'owned and co-owned, nothing else')
+  t.notMatch(page, 'id="filter-owner"', 'who has which links is for admins')
+  t.match((await ivy.get(OWN)).text, '204 links')
+  const whole = (await ivy.get(`${OWN}?q=ivy-&chosen=all`)).text
+  const ids = [...whole.matchAll(/name="links" value="([^"]*)" checked/g)].map(([, id]) => id)
+  t.equal(ids.length, 203, 'all are chosen, on one page')
+
+  const fields = ids.map((id) => `links=${id}`).join('&')
+  const asked = (await ivy.post(`${OWN}/chosen`, `${fields}&action=owners`)).text
+  t.match(asked, /Add a co-owner to 200 links[^]*3 more links will be asked for/)
+  const portion = `${formOf(asked)}&email=${jon.email}`
+  const done = (await ivy.post(`${OWN}/owners`, portion, HTMX)).text
+  t.match(done, /jon@example.com is now a co-owner of 200 links[^]*Go on with the other 3 links/)
+  const rest = (await ivy.post(`${OWN}/chosen`, formOf(done))).text
+  t.match(rest, /Add a co-owner to 3 links[^]*name="email"[^>]*value="jon@example.com"/)
+  t.notMatch(rest, 'will be asked for', 'the last portion')
+  const last = (await ivy.post(`${OWN}/owners`, `${formOf(rest)}&email=${jon.email}`)).text
+  t.match(last, 'is now a co-owner of 3 links')
+  t.notMatch(last, 'id="go-on"')
+  const unknown = `${formOf(asked)}&email=nobody@example.com`
+  const refused = await ivy.post(`${OWN}/owners`, unknown, NAVIGATION)
+  t.match(refused, { status: 404, text: /3 more links will be asked for/ }, 'the rest stays, too')
+
+  const others = [foreign, given, shared].map(({ id }) => `links=${id}`).join('&')
+  const mine = (await ivy.post(`${OWN}/chosen`, `${others}&action=delete`)).text
+  t.match(mine, /Delete 1 link\?[^]*2 chosen links are gone meanwhile, or they are not yours/)
+  t.notMatch(mine, /jon-only|jon-given/)
+  const none = (await ivy.post(`${OWN}/chosen`, `links=${foreign.id}&${formOf(done)}`)).text
+  t.match(none, /1 chosen link is gone/)
+  const tried = (await ivy.post(`${OWN}/delete`, `${others}&rest=${ids[0]}`)).text
+  t.match(tried, /Deleted 1 link\b[^]*Go on with the other 1 link…[^]*Not changed: 2 links/)
+  t.notMatch(tried, /jon-only/, 'a name that the visitor may not see')
+  for (const { id } of [foreign, given]) {
+    t.equal((await jon.api('GET', `/links/${id}`)).status, 200, 'only owners change a link')
+  }
+  t.equal((await ivy.api('GET', `/links/${ids[0]}`)).status, 200, 'not asked for yet')
+  t.match(await visitorAt(links.base, '').get(OWN), { status: 403 })
+  for (const path of ['chosen', 'delete', 'owners']) {
+    const body = `links=${ids[0]}&action=delete&email=${jon.email}`
+    t.match(await visitorAt(links.base, '').post(`${OWN}/${path}`, body), { status: 403 }, path)
+    const cross = { 'sec-fetch-site': 'cross-site' }
+    t.match(await ivy.post(`${OWN}/${path}`, body, cross), { status: 403 }, path)
+  }
 })
 
 await t.test('for admins of this site only', async (t) => {

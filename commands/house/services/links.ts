@@ -9,6 +9,7 @@ import { openLinks } from '../../../services/links/open.ts'
 import { createLinkTools } from '../../../services/links/transfer/tools.ts'
 import {
   hostsOfLinks,
+  linkSchemes,
   runningServices,
   serviceUrl,
   shortKeyword,
@@ -27,6 +28,7 @@ export const openService: OpenService = async (context) => {
     clock: systemClock,
     random: randomBytes,
     ownHosts,
+    schemes: () => linkSchemes(config),
     head,
     get,
     checkInterval: config.current.LINKS_CHECK,

@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Timestamp, Uuid, exec, many, nullable, one, optional, sqlFile } from '../../sql-file.ts'
+import { Timestamp, Uuid, exec, many, nullable, optional, sqlFile } from '../../sql-file.ts'
 
 /**
  * Who may see a link: `public` everybody, `private` who has the slug, `secure` owners and
@@ -69,7 +69,6 @@ export const linkQueries = sqlFile('sql/links/names/links.sql', {
   findLink: optional(LinkAccess, { id: 'uuid', users: 'uuid[]' }),
   findLinkBySlug: optional(LinkAccess, { slug: 'text', users: 'uuid[]' }),
   listTakenSlugs: many(Slug, { slugs: 'jsonb', limit: 'int8' }),
-  countLinks: one(Type.Object({ count: Type.Integer() }), { most: 'int8' }),
   lockLink: optional(Slug, { id: 'uuid' }),
   addLink: optional(Type.Pick(Link, ['id']), { slug: 'text', names: 'jsonb', ...fields }),
   updateLink: exec({ id: 'uuid', ...fields }),

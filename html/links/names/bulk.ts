@@ -32,13 +32,37 @@ import {
   type ShortLinks,
 } from './links/links.ts'
 
-const PATH = '/-/admin/links'
+/** Where many links are changed at once. */
+export interface BulkPlace {
+  path: string
+  title: string
+  /** Its entry of the navigation. */
+  section: string
+  caption: string
+}
 
-/** What `/-/admin/links` shows. */
-export interface AllLinksView extends LinkSlice {
+/** The links of everybody, for admins, and the links that a user owns or co-owns. */
+export const BULK_PLACES = {
+  all: {
+    path: '/-/admin/links',
+    title: 'Links of everybody',
+    section: 'admin',
+    caption: 'All links by slug',
+  },
+  own: {
+    path: '/-/own',
+    title: 'Change several of my links',
+    section: 'links',
+    caption: 'Links that I own or co-own by slug',
+  },
+} as const satisfies Readonly<Record<string, BulkPlace>>
+
+/** A list of links that can be chosen. */
+export interface BulkListView extends LinkSlice {
+  place: BulkPlace
   filter: { q: string; owner: string }
-  /** E-mail addresses that the filter offers. */
-  people: readonly string[]
+  /** E-mail addresses that the filter by owner offers; undefined where there is no such filter. */
+  people?: readonly string[] | undefined
   /** How many links there are in all; null where a filter leaves some out. */
   count: string | null
   /** Whether all rows are chosen from the start. */
@@ -47,55 +71,59 @@ export interface AllLinksView extends LinkSlice {
   choose: string
 }
 
-/** `/-/admin/links`: all links, or those of an owner or whose slug begins with a text. */
-export function allLinksView(view: AllLinksView): View {
-  const { filter, people, links, next } = view
-  const title = 'Links of everybody'
-  const above = html`<h1>${title}</h1>
-    ${adminTabs('links')} ${searchForm(filter, people)}`
+/** `/-/admin/links` and `/-/own`: links by slug, or those whose slug begins with a text. */
+export function bulkListView(view: BulkListView): View {
+  const { place, links, next } = view
+  const { title, section, caption } = place
+  const mine = html`<p class="crumb"><a href="/-/">My links</a></p>`
+  const above = html`${section === 'links' && mine}
+    <h1>${title}</h1>
+    ${section === 'admin' && adminTabs('links')} ${searchForm(view)}`
   const table = listTable({
     bodyId: 'all-links',
-    caption: 'All links by slug',
+    caption,
     columns: ['Choose', 'Link', 'Leads to', 'Visibility', 'Owner', 'Change'],
     kind: 'admin',
     rows: links.map((link) => adminRow(link, view)),
     more: { next },
   })
   const content = html`<div id="admin-links">
-    ${links.length === 0 ? nothing(filter) : chosenForm(view, table)}
+    ${links.length === 0 ? nothing(view) : chosenForm(view, table)}
   </div>`
-  return contentView({ title, section: 'admin', above }, content)
+  return contentView({ title, section, above }, content)
 }
 
-function searchForm({ q, owner }: AllLinksView['filter'], people: readonly string[]): Html {
+function searchForm({ place, filter, people }: BulkListView): Html {
   const trigger = 'input changed delay:300ms target:input'
-  const form = { id: 'filter', typed: { q, owner } }
-  return filterForm(
-    'All links',
-    { path: PATH, results: 'admin-links', trigger },
-    html`${field(form, 'q', 'Slug begins with', { type: 'search', maxlength: 64, ...VERBATIM })}
-    ${field(form, 'owner', 'Owner', {
+  const form = { id: 'filter', typed: filter }
+  const byOwner =
+    people !== undefined &&
+    field(form, 'owner', 'Owner', {
       ...VERBATIM,
       maxlength: 254,
       inputmode: 'email',
       suggestions: people,
       ...renewedBy('/-/complete/people', 'filter-owner'),
-    })}
-    ${submit('Search', {})}`,
+    })
+  return filterForm(
+    'All links',
+    { path: place.path, results: 'admin-links', trigger },
+    html`${field(form, 'q', 'Slug begins with', { type: 'search', maxlength: 64, ...VERBATIM })}
+    ${byOwner} ${submit('Search', {})}`,
   )
 }
 
-function nothing({ q, owner }: AllLinksView['filter']): Html {
+function nothing({ place, filter: { q, owner } }: BulkListView): Html {
   if (q === '' && owner === '') return emptyState('No links yet.')
-  const way = html`<a href="${PATH}">Show all links</a>`
+  const way = html`<a href="${place.path}">Show all links</a>`
   if (owner === '') return emptyState(`No slug begins with “${q}”.`, way)
   return emptyState('No links of this owner match.', way)
 }
 
 /** The table as a form: the next page asks what to do with the chosen rows. */
-function chosenForm({ count, areChosen, choose }: AllLinksView, table: Html): Html {
-  const all = html`<a href="${choose}">${areChosen ? 'Choose none' : 'Choose all rows'}</a>`
-  return html`<form method="post" action="${PATH}/chosen">
+function chosenForm({ place, count, areChosen, choose }: BulkListView, table: Html): Html {
+  const all = html`<a href="${choose}">${areChosen ? 'Choose none' : 'Choose all'}</a>`
+  return html`<form method="post" action="${place.path}/chosen">
     <div class="title-line">
       ${countLine(count)}
       <p class="actions">
@@ -109,7 +137,7 @@ function chosenForm({ count, areChosen, choose }: AllLinksView, table: Html): Ht
 
 const CHOSEN = { id: 'chosen' }
 
-function adminRow(link: Link, { short, areChosen }: AllLinksView): Html {
+function adminRow(link: Link, { short, areChosen }: BulkListView): Html {
   const { id, slug, title, url, owners, visibility } = link
   const path = `/-/links/${id}`
   const hidden = html`<span class="hidden">${slug}</span>`
@@ -138,43 +166,72 @@ export type BulkAction = 'delete' | 'owners'
 
 /** The chosen links, and the form that changes them. */
 export interface ChosenView {
+  place: BulkPlace
   action: BulkAction
   links: readonly Link[]
-  /** How many chosen links were deleted meanwhile. */
+  /** How many chosen links are deleted meanwhile, or not the visitor's to change. */
   missing: number
+  /** The ids of chosen links that are asked for once these are changed. */
+  rest: readonly string[]
   form: FormState
   /** E-mail addresses that the form offers. */
   people: readonly string[]
   short: ShortLinks
 }
 
-/** `/-/admin/links/chosen`: asks before any link is changed. */
+/** Asks before any link is changed. */
 export function chosenView(view: ChosenView): View {
-  const { action, links, missing } = view
+  const { place, action, links, missing, rest } = view
   const what = countText(links.length, 'link')
   const title = action === 'delete' ? `Delete ${what}?` : `Add a co-owner to ${what}`
+  const others = html`<p class="note">
+    ${countText(rest.length, 'more link')} will be asked for in the next step.
+  </p>`
   const list = html`<ul class="chosen">
     ${links.map((link) => chosenItem(link, view.short))}
   </ul>`
   const form = action === 'delete' ? deleteForm(view, what) : ownersForm(view, what)
+  const next = goOnForm({ place, action, rest, email: view.form.typed?.['email'] })
   const content = html`${missing > 0 && html`<p class="note">${goneText(missing)}</p>`}
-  ${links.length > 0 && form} ${list}`
-  return chosenPart(title, content)
+  ${rest.length > 0 && links.length > 0 && others} ${links.length > 0 ? form : next} ${list}`
+  return chosenPart(place, title, content)
+}
+
+/** Asks for the chosen links that are left. */
+export interface Rest {
+  place: BulkPlace
+  action: BulkAction
+  rest: readonly string[]
+  /** The co-owner of the links before. */
+  email?: string | undefined
+}
+
+function goOnForm({ place, action, rest, email }: Rest): Html | false {
+  const label = `Go on with the other ${countText(rest.length, 'link')}…`
+  return (
+    rest.length > 0 &&
+    postForm(
+      { class: 'stack', action: `${place.path}/chosen`, target: '#chosen' },
+      html`${hiddenField('action', action)} ${idFields('links', rest)}
+      ${email !== undefined && hiddenField('email', email)}
+      ${lastLine(place, label, { class: 'primary', id: 'go-on' })}`,
+    )
+  )
 }
 
 /** The part that asks, and then reports. The title of a report gets the focus. */
-function chosenPart(title: string, content: Html, isDone = false): View {
-  const above = html`<p class="crumb"><a href="${PATH}">Links of everybody</a></p>`
+function chosenPart(place: BulkPlace, title: string, content: Html, isDone = false): View {
+  const above = html`<p class="crumb"><a href="${place.path}">${place.title}</a></p>`
   const part = html`<section id="chosen" aria-labelledby="chosen-title">
     <h1 id="chosen-title" tabindex="-1" ${isDone && 'autofocus'}>${title}</h1>
     <div class="panel stack">${content}</div>
   </section>`
-  return contentView({ title, section: 'admin', above }, part)
+  return contentView({ title, section: place.section, above }, part)
 }
 
 function goneText(count: number): string {
-  const verb = count === 1 ? 'is' : 'are'
-  return `${countText(count, 'chosen link')} ${verb} gone meanwhile.`
+  const [verb, whose] = count === 1 ? ['is', 'it is'] : ['are', 'they are']
+  return `${countText(count, 'chosen link')} ${verb} gone meanwhile, or ${whose} not yours to change.`
 }
 
 function chosenItem({ id, slug, title, owners }: Link, short: ShortLinks): Html {
@@ -185,59 +242,65 @@ function chosenItem({ id, slug, title, owners }: Link, short: ShortLinks): Html 
   </li>`
 }
 
-function deleteForm({ links }: ChosenView, what: string): Html {
+function deleteForm({ place, links, rest }: ChosenView, what: string): Html {
   const label = `Delete ${what}`
   return html`<p>
       Visitors will get an error, and anybody may take their names. For some days each of them can
       be restored under <a href="/-/deleted">Deleted links</a>.
     </p>
     ${postForm(
-      { class: 'stack', action: `${PATH}/delete`, target: '#chosen' },
-      html`${idFields(links)} ${lastLine(label, { class: 'danger', id: 'delete-links' })}`,
+      { class: 'stack', action: `${place.path}/delete`, target: '#chosen' },
+      html`${idFields('links', idsOf(links))} ${idFields('rest', rest)}
+      ${lastLine(place, label, { class: 'danger', id: 'delete-links' })}`,
     )}`
 }
 
-function ownersForm({ links, form: state, people }: ChosenView, what: string): Html {
+function ownersForm(view: ChosenView, what: string): Html {
+  const { place, links, rest, form: state, people } = view
   const form = { ...state, id: 'owners' }
   const email = { inputmode: 'email', placeholder: 'name@example.com', ...VERBATIM }
   return html`<p>A co-owner may change and delete a link. Its primary owner stays.</p>
     ${postForm(
-      { class: 'stack', action: `${PATH}/owners`, target: '#chosen' },
-      html`${idFields(links)}
+      { class: 'stack', action: `${place.path}/owners`, target: '#chosen' },
+      html`${idFields('links', idsOf(links))} ${idFields('rest', rest)}
       ${field(form, 'email', 'Co-owner', {
         ...email,
         suggestions: people,
         ...renewedBy('/-/complete/members', 'owners-email'),
       })}
-      ${lastLine(`Add to ${what}`, { class: 'primary', id: 'add-owner' })}`,
+      ${lastLine(place, `Add to ${what}`, { class: 'primary', id: 'add-owner' })}`,
     )}`
 }
 
-function idFields(links: readonly Link[]): readonly Html[] {
-  return links.map(({ id }) => hiddenField('links', id))
+function idsOf(links: readonly Link[]): readonly string[] {
+  return links.map(({ id }) => id)
 }
 
-function lastLine(label: string, own: { class: string; id: string }): Html {
-  return html`<p class="actions">${submit(label, own)} <a href="${PATH}">Cancel</a></p>`
+function idFields(name: string, ids: readonly string[]): readonly Html[] {
+  return ids.map((id) => hiddenField(name, id))
+}
+
+function lastLine(place: BulkPlace, label: string, own: { class: string; id: string }): Html {
+  return html`<p class="actions">${submit(label, own)} <a href="${place.path}">Cancel</a></p>`
 }
 
 /** What was done with the chosen links, and what was refused and why. */
-export interface BulkReportView extends BulkReport {
+export interface BulkReportView extends BulkReport, Rest {
   /** Such as `Deleted` or `ann@example.com is a co-owner of`. */
   done: readonly Link[]
   words: string
   short: ShortLinks
 }
 
-export function bulkReportView({ done, refused, words, short }: BulkReportView): View {
+export function bulkReportView(view: BulkReportView): View {
+  const { place, done, refused, words, short } = view
   const title = `${words} ${countText(done.length, 'link')}`
   const reasons = refused.map(({ slug, reason }) => {
     const name = slug === undefined ? 'A link' : shortName(short, slug)
     return html`<li>${name}: ${sentence(reason)}</li>`
   })
-  const content = html`${
-    done.length > 0 && html`<p>${done.map(({ slug }) => html`<code>${slug}</code> `)}</p>`
-  }
+  const content = html`${goOnForm(view)}
+  ${done.length > 0 && html`<p>${done.map(({ slug }) => html`<code>${slug}</code> `)}</p>`}
   ${
     refused.length > 0 &&
     html`<div class="refused">
@@ -247,5 +310,5 @@ export function bulkReportView({ done, refused, words, short }: BulkReportView):
       </ul>
     </div>`
   }`
-  return chosenPart(title, content, true)
+  return chosenPart(place, title, content, true)
 }

@@ -1,19 +1,31 @@
 import Type from 'typebox'
-import { linkQueries } from '../../../db/links/names/links.ts'
+import type { Database } from '../../../db/client.ts'
 import {
-  allLinksView,
+  BULK_PLACES,
+  bulkListView,
   bulkReportView,
   chosenView,
   type BulkAction,
+  type BulkPlace,
 } from '../../../html/links/names/bulk.ts'
 import { countUpTo, MAX_COUNT } from '../../../html/parts.ts'
-import type { Call } from '../../../kernel/http/declaration.ts'
-import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
+import type { Access, Call } from '../../../kernel/http/declaration.ts'
+import type { FormState, View } from '../../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
-import { changeableLinks, changeEach, MAX_CHOSEN } from '../../../services/links/names/bulk.ts'
+import {
+  changeableLinks,
+  changeEach,
+  MAX_CHOSEN,
+  PORTION,
+} from '../../../services/links/names/bulk.ts'
 import { peopleCompletions } from '../../../services/links/names/links/completions.ts'
 import { deleteLink } from '../../../services/links/names/links/links.ts'
-import { listAllLinks } from '../../../services/links/names/lists/lists.ts'
+import {
+  countBySlug,
+  EVERY_LINK,
+  listBySlug,
+  type SlugList,
+} from '../../../services/links/names/lists/lists.ts'
 import {
   addMember,
   memberFor,
@@ -27,28 +39,34 @@ import { api, form, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList, nextAddress } from '../paging.ts'
 import type { Caller } from '../../../services/links/people/users/groups.ts'
 
-const PATH = '/-/admin/links'
-
 const text = withDefault(Type.String(), '')
 
-/** The ids of the chosen links, each once. */
-const Chosen = parsed(
-  Type.Array(Type.String()),
-  `must be 1 to ${MAX_CHOSEN} ids; choose at least one link, and no more than that at once`,
-  (given) => {
-    if (!Array.isArray(given)) return undefined
-    const ids = [...new Set(given.map((id) => String(id).toLowerCase()))]
-    return ids.length > 0 && ids.length <= MAX_CHOSEN && ids.every(isUuid) ? ids : undefined
-  },
-)
+/** Ids of links, each once. */
+function idList({ least, most }: { least: 0 | 1; most: number }) {
+  return parsed(
+    Type.Array(Type.String()),
+    `must be ${least} to ${most} ids; choose at least one link, and no more than that at once`,
+    (given) => {
+      if (!Array.isArray(given)) return undefined
+      const ids = [...new Set(given.map((id) => String(id).toLowerCase()))]
+      return ids.length >= least && ids.length <= most && ids.every(isUuid) ? ids : undefined
+    },
+  )
+}
+
+/** The links that are changed now, and those that are asked for next. */
+const Portion = {
+  links: idList({ least: 1, most: PORTION }),
+  rest: withDefault(idList({ least: 0, most: MAX_CHOSEN }), []),
+}
 
 const Action = field(Type.Enum(['delete', 'owners']), 'must be delete or owners')
-const OwnersForm = Type.Object({ links: Chosen, ...NewMember.properties })
+const OwnersForm = Type.Object({ ...Portion, ...NewMember.properties })
 
-type AdminCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
+type BulkCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
 
-/** The links of all users, for admins only. */
-export const adminLinkEndpoints = [
+/** The links of everybody, for admins only, and the links of a user, for that user. */
+export const bulkEndpoints = [
   api({
     method: 'GET',
     path: '/api/v1/admin/links',
@@ -59,100 +77,157 @@ export const adminLinkEndpoints = [
     query: linkList.query,
     returns: linkList.returns,
     answer: ({ app: { links }, query }) =>
-      linkList.read(query, (slice) => listAllLinks(links.db, {}, slice)),
+      linkList.read(query, (slice) => listBySlug(links.db, EVERY_LINK, slice)),
   }),
-
-  page({
-    path: PATH,
-    access: admin(signedIn),
-    query: Type.Object({ ...linkList.query.properties, q: text, owner: text, chosen: text }),
-    async answer({ app, caller, query, context }) {
-      const { db } = app.links
-      const filter = { q: query.q.trim(), owner: query.owner.trim() }
-      const owner = filter.owner === '' ? undefined : await findUser(db, filter.owner)
-      const isNobody = filter.owner !== '' && owner === undefined
-      const prefix = filter.q.toLowerCase()
-      const { links, next_cursor } = await linkList.read(query, (slice) =>
-        isNobody ? Promise.resolve([]) : listAllLinks(db, { prefix, owner }, slice),
-      )
-      const areChosen = query.chosen === 'all'
-      const choose = new URLSearchParams(context.search)
-      if (areChosen) choose.delete('chosen')
-      else choose.set('chosen', 'all')
-      return allLinksView({
-        filter,
-        people: await peopleCompletions(db, caller, '', { groups: false }),
-        count: filter.q + filter.owner === '' ? await countOf(app) : null,
-        areChosen,
-        choose: `${PATH}?${choose.toString()}`,
-        links,
-        next: nextAddress(context, next_cursor),
-        short: shortLinks(app),
-      })
-    },
-  }),
-
-  form({
-    path: `${PATH}/chosen`,
-    access: admin(signedIn),
-    body: Type.Object({ links: Chosen, action: Action }),
-    answer: (call) => showChosen(call, call.body),
-  }),
-
-  form({
-    path: `${PATH}/delete`,
-    access: admin(signedIn),
-    body: Type.Object({ links: Chosen }),
-    async answer({ app, caller, actor, body, now }) {
-      const { links } = app
-      const report = await changeEach(links.db, caller, body.links, ({ id }) =>
-        deleteLink({ ...links, actor }, caller, id, now),
-      )
-      return bulkReportView({ ...report, words: 'Deleted', short: shortLinks(app) })
-    },
-  }),
-
-  form({
-    path: `${PATH}/owners`,
-    access: admin(signedIn),
-    body: OwnersForm,
-    async answer({ app, caller, body, now }) {
-      const { db } = app.links
-      const by = { db, caller, at: now, takesGroups: app.links.takesGroups() }
-      const { email } = await memberFor(db, body.email, by)
-      const report = await changeEach(db, caller, body.links, ({ id }) =>
-        addMember(OWNERS, { ...by, id }, email),
-      )
-      const words = `${email} is now a co-owner of`
-      return bulkReportView({ ...report, words, short: shortLinks(app) })
-    },
-    refused(call, state) {
-      const links = (state.typed['links'] ?? '').split('\n').filter(isUuid).slice(0, MAX_CHOSEN)
-      return showChosen(call, { action: 'owners', links }, state)
-    },
-  }),
+  ...endpointsOf(BULK_PLACES.all, admin(signedIn)),
+  ...endpointsOf(BULK_PLACES.own, signedIn),
 ]
+
+/** A list whose links can be chosen, and what is done with them. */
+function endpointsOf(place: BulkPlace, access: Access<LinksRoutes, Caller>) {
+  const isOfAll = place === BULK_PLACES.all
+  return [
+    page({
+      path: place.path,
+      access,
+      query: Type.Object({ ...linkList.query.properties, q: text, owner: text, chosen: text }),
+      async answer({ app, caller, query, context }) {
+        const { db } = app.links
+        const filter = { q: query.q.trim(), owner: isOfAll ? query.owner.trim() : '' }
+        const list = isOfAll ? await listOf(db, filter.owner) : ownedBy(caller)
+        const prefix = filter.q.toLowerCase()
+        const areChosen = query.chosen === 'all'
+        const rows = areChosen ? { ...query, limit: MAX_CHOSEN } : query
+        const { links, next_cursor } = await linkList.read(rows, async (slice) =>
+          list === undefined ? [] : listBySlug(db, { ...list, prefix }, slice),
+        )
+        const choose = new URLSearchParams(context.search)
+        if (areChosen) choose.delete('chosen')
+        else choose.set('chosen', 'all')
+        const isWhole = list !== undefined && filter.q + filter.owner === ''
+        const groups = { groups: false }
+        return bulkListView({
+          place,
+          filter,
+          people: isOfAll ? await peopleCompletions(db, caller, '', groups) : undefined,
+          count: isWhole ? await countOf(db, list) : null,
+          areChosen,
+          choose: `${place.path}?${choose.toString()}`,
+          links,
+          next: nextAddress(context, next_cursor),
+          short: shortLinks(app),
+        })
+      },
+    }),
+
+    form({
+      path: `${place.path}/chosen`,
+      access,
+      body: Type.Object({
+        links: idList({ least: 1, most: MAX_CHOSEN }),
+        action: Action,
+        email: text,
+      }),
+      answer(call) {
+        const { links, action, email } = call.body
+        const typed = { email }
+        const portion = { links: links.slice(0, PORTION), rest: links.slice(PORTION) }
+        return showChosen(call, { place, action, ...portion }, { schema: OwnersForm, typed })
+      },
+    }),
+
+    form({
+      path: `${place.path}/delete`,
+      access,
+      body: Type.Object(Portion),
+      async answer({ app, caller, actor, body, now }) {
+        const { links } = app
+        const report = await changeEach(links.db, caller, body.links, ({ id }) =>
+          deleteLink({ ...links, actor }, caller, id, now),
+        )
+        const words = 'Deleted'
+        const short = shortLinks(app)
+        return bulkReportView({
+          ...report,
+          place,
+          action: 'delete',
+          rest: body.rest,
+          words,
+          short,
+        })
+      },
+    }),
+
+    form({
+      path: `${place.path}/owners`,
+      access,
+      body: OwnersForm,
+      async answer({ app, caller, body, now }) {
+        const { db } = app.links
+        const by = { db, caller, at: now, takesGroups: app.links.takesGroups() }
+        const { email } = await memberFor(db, body.email, by)
+        const report = await changeEach(db, caller, body.links, ({ id }) =>
+          addMember(OWNERS, { ...by, id }, email),
+        )
+        const words = `${email} is now a co-owner of`
+        const short = shortLinks(app)
+        return bulkReportView({
+          ...report,
+          place,
+          action: 'owners',
+          rest: body.rest,
+          email,
+          words,
+          short,
+        })
+      },
+      refused(call, state) {
+        const idsIn = (name: string) => (state.typed[name] ?? '').split('\n').filter(isUuid)
+        const links = idsIn('links').slice(0, PORTION)
+        const rest = idsIn('rest').slice(0, MAX_CHOSEN)
+        return showChosen(call, { place, action: 'owners', links, rest }, state)
+      },
+    }),
+  ]
+}
+
+interface Chosen {
+  place: BulkPlace
+  action: BulkAction
+  links: readonly string[]
+  rest: readonly string[]
+}
 
 /** Asks what to do with the chosen links. */
 async function showChosen(
-  { app, caller }: AdminCall,
-  chosen: { action: BulkAction; links: readonly string[] },
-  form: FormState = newForm(OwnersForm),
+  { app, caller }: BulkCall,
+  { links: chosen, ...asked }: Chosen,
+  form: FormState,
 ): Promise<View> {
   const { db } = app.links
   const groups = app.links.takesGroups()
-  const links = await changeableLinks(db, caller, chosen.links)
+  const links = await changeableLinks(db, caller, chosen)
   return chosenView({
-    action: chosen.action,
+    ...asked,
     links,
-    missing: chosen.links.length - links.length,
+    missing: chosen.length - links.length,
     form,
     people: await peopleCompletions(db, caller, form.typed?.['email'] ?? '', { groups }),
     short: shortLinks(app),
   })
 }
 
-async function countOf({ links }: LinksRoutes): Promise<string> {
-  const { count } = await linkQueries.countLinks(links.db, { most: MAX_COUNT + 1 })
-  return countUpTo(count, 'link')
+/** The links that a user is the primary owner of, or every link; undefined for an unknown user. */
+async function listOf(db: Database, email: string): Promise<SlugList | undefined> {
+  if (email === '') return EVERY_LINK
+  const owner = await findUser(db, email)
+  return owner === undefined ? undefined : { list: 'primary', users: [owner.id] }
+}
+
+function ownedBy({ ids }: Caller): SlugList {
+  return { list: 'owned', users: ids }
+}
+
+async function countOf(db: Database, list: SlugList): Promise<string> {
+  return countUpTo(await countBySlug(db, list, MAX_COUNT + 1), 'link')
 }

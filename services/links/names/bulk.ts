@@ -4,8 +4,11 @@ import { Fault, Unavailable } from '../../../kernel/fault.ts'
 import { linkFor, plainLink } from './links/links.ts'
 import type { Caller } from '../people/users/groups.ts'
 
-/** Links that one form may change: each is a transaction of its own. */
-export const MAX_CHOSEN = 200
+/** Links that may be chosen at a time: a form has 1,000 fields at most. */
+export const MAX_CHOSEN = 900
+
+/** Links that one request changes, each in a transaction of its own. The others follow. */
+export const PORTION = 200
 
 /** What became of the links that were chosen. */
 export interface BulkReport {

@@ -21,11 +21,6 @@ select name as slug
  where name in (select jsonb_array_elements_text(:slugs::jsonb))
  limit :limit;
 
--- name: countLinks
--- How many links there are; more than :most are not counted.
-select count(*) as count
-  from (select from links.links limit :most) counted;
-
 -- name: lockLink
 -- Locks a link until the transaction ends. Empty when no link has this id.
 select slug

@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { makeLink, startLinks } from '../../helpers/links.ts'
+import { runCli } from '../../helpers/cli.ts'
+import { leadsTo, makeLink, pageUser, startLinks, startPages } from '../../helpers/links.ts'
 import type { Link } from '../../helpers/links.ts'
 import { rawExchange } from '../../helpers/http.ts'
 import { refuseAll, refuses } from '../../helpers/refusals.ts'
@@ -145,7 +146,7 @@ const FOREIGN: readonly (readonly [url: string, refusal: string])[] = [
 })
 
 await t.test('url', async (t) => {
-  const longest = `https://example.com/${'a'.repeat(2_048 - 20)}`
+  const longest = `https://example.com/${'a'.repeat(8_192 - 20)}`
   const encoded = (most: number) => `https://example.com/${'\u{3042}'.repeat(most)}`
   const most = Math.floor((8_192 - 20) / 9)
   for (const url of [
@@ -243,6 +244,84 @@ await t.test('url', async (t) => {
     ...both('url', [`${longest}a`, encoded(most + 1)], 'INVALID_FIELD_LENGTH'),
     ...both('url', none, 'BAD_REQUEST'),
   ])
+})
+
+await t.test('urls of the schemes that LINKS_SCHEMES names', async (t) => {
+  const env = { LINKS_SCHEMES: 'mailto, TEL,slack', LINKS_BASE_URL: 'https://go.example.com' }
+  const wide = await startPages(t, postgres, env)
+  const cy = await pageUser(wide, 'cy')
+  for (const [slug, url, visit, to] of [
+    ['mail', 'MAILTO:a@b.c', '/mail', 'MAILTO:a@b.c'],
+    ['subject', 'mailto:ä@b.c?subject={1:hi}&x=1', '/subject', 'mailto:%C3%A4@b.c?subject=hi&x=1'],
+    ['filled', 'mailto:a@b.c?subject={1}', '/filled/%26cc=d', 'mailto:a@b.c?subject=%26cc%3Dd'],
+    ['merged', 'mailto:a@b.c?x=1', '/merged?subject=y', 'mailto:a@b.c?x=1&subject=y'],
+    ['phone', 'tel:+49-30-1', '/phone', 'tel:+49-30-1'],
+    ['chat', 'slack://channel?team=T1&id=C1', '/chat', 'slack://channel?team=T1&id=C1'],
+    // It is no address of this resolver, whatever its host is.
+    ['host', 'slack://go.example.com/host', '/host', 'slack://go.example.com/host'],
+  ] as const) {
+    const made = await cy.api<Link>('POST', '/links', { slug, url })
+    t.same([made.status, made.json.url], [201, url], slug)
+    t.equal(await leadsTo(wide.base, visit), to, slug)
+  }
+  const found = await cy.api<{ links: readonly Link[] }>('GET', '/links?url=mailto:a@b.c')
+  t.same(
+    found.json.links.map(({ slug }) => slug),
+    ['mail'],
+  )
+  await cy.post('/-/new', { slug: 'typed', url: ' tel:112 ' })
+  t.equal(await leadsTo(wide.base, '/typed'), 'tel:112', 'typed in the form')
+
+  const { id } = await makeLink(cy, 'edited')
+  const call = `PUT /links/${id}`
+  const refused = [
+    'javascript:alert(1)',
+    'JavaScript:alert(1)',
+    'data:text/html,x',
+    'file:///etc/passwd',
+    'blob:https://x.test/1',
+    'vbscript:x',
+    'about:blank',
+    'ftp://x.test/',
+    'localhost:80',
+    'tel:',
+    'mailto :a@b.c',
+    'slack://{1}/x',
+    'slack://u:p@x.test/',
+    'x{1}:y',
+    'http:mailto:x',
+  ]
+  await refuseAll(
+    t,
+    { ...refuser, base: `${wide.base}/api/v1`, headers: { authorization: `Bearer ${cy.token}` } },
+    [
+      ...refused.map((url): Refusal => [{ call, body: { url } }, 400, 'INVALID_URL']),
+      ...refused.map((url): Refusal => [
+        { call: 'POST /links', body: { slug: 'refused', url } },
+        400,
+        'INVALID_URL',
+      ]),
+      [
+        { call, body: { url: 'zoommtg:x' } },
+        400,
+        'INVALID_URL',
+        'url must be an http:// or https:// URL with a host, or begin with mailto:, tel:, slack:',
+      ],
+      [
+        { call, body: { url: 'tel:1', append_path: true } },
+        400,
+        'INVALID_URL',
+        'append_path needs an http:// or https:// url; tel: has no path',
+      ],
+    ],
+  )
+
+  const input = 'slug,url\nfax,tel:2\nshare,zoommtg:x\n'
+  const taken = await runCli(['import', '-', '--owner', cy.email], { env: wide.env, input })
+  t.match(taken, { code: 1, stdout: /refused +share[^]*or begin with mailto:[^]*created 1/ })
+  const narrow = { ...wide.env, LINKS_SCHEMES: '' }
+  const title = await runCli(['link', 'edit', 'phone', '--title', 'Call'], { env: narrow })
+  t.match(title, { code: 0 }, 'a link that is there may be edited')
 })
 
 for (const [field, most] of [

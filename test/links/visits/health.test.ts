@@ -20,7 +20,7 @@ type Report = {
 type Told = { readonly service: string; readonly message: string; readonly url: string }
 
 const [, postgres] = backends
-const links = await startPages(t, postgres)
+const links = await startPages(t, postgres, { LINKS_SCHEMES: 'tel' })
 const { base, env } = links
 const ann = await pageUser(links, 'ann')
 const bob = await pageUser(links, 'bob')
@@ -121,6 +121,7 @@ await addLink('unlisted', at(UNLISTED, '/unlisted'))
 await addLink('own', 'https://go.example.com/fine')
 await addLink('places', at(10, '/{1}'))
 await addLink('user', at(10, '/?of={user}'))
+await addLink('phone', 'tel:+49-30-1')
 await addLink('secure', at(10, '/secure'), { visibility: 'secure' })
 await addLink('archived', at(10, '/archived'), { archived: true })
 await addLink('left-out', at(10, '/left-out'))
@@ -223,7 +224,7 @@ await t.test('what one look says', async (t) => {
   for (const [slug, problem] of Object.entries(unknown)) {
     t.match(await checkOf(slug), { state: 'unknown', problem }, slug)
   }
-  for (const slug of ['places', 'secure', 'archived', 'left-out']) {
+  for (const slug of ['places', 'phone', 'secure', 'archived', 'left-out']) {
     t.match(await checkOf(slug), { state: 'unchecked', checkable: false }, slug)
   }
   const none = await ann.api<Report>('GET', '/checked-links')

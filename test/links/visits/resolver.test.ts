@@ -298,6 +298,9 @@ await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
   const url = `https://x.test/${'\u{1f680}'.repeat(400)}`
   await makeLink(ann, 'rockets', { url, append_path: true })
   await makeLink(ann, 'places', { url: `https://x.test/${'{1}'.repeat(600)}` })
+  const longest = `https://x.test/${'a'.repeat(8_192 - 15)}`
+  await makeLink(ann, 'longest', { url: longest })
+  t.equal(await leadsTo(base, '/longest'), longest)
   const [short, long] = ['a'.repeat(3_000), 'a'.repeat(4_000)]
   const rest = '%F0%9F%9A%80'.repeat(400)
   t.equal(await leadsTo(base, '/rockets'), `https://x.test/${rest}`)

@@ -27,8 +27,8 @@ const fields = {
     Type.String({
       maxLength: MAX_URL,
       description:
-        'An http:// or https:// URL; spaces around it are dropped. A visit fills {1} to {9}, {*} ' +
-        'and {user}, or their defaults as in {1:main}. ' +
+        'An http:// or https:// URL, or one of a scheme in LINKS_SCHEMES; spaces around it are ' +
+        'dropped. A visit fills {1} to {9}, {*} and {user}, or their defaults as in {1:main}. ' +
         `Percent-encoded, it may have ${MAX_LOCATION} bytes.`,
     }),
     STRING,

@@ -15,6 +15,7 @@ import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { conflictOf } from './new.ts'
 import { refuseLoop, type OwnHosts } from './loop.ts'
+import { checkScheme, type Schemes } from './schemes.ts'
 import { checkPlaces } from './target.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
@@ -27,6 +28,8 @@ export interface LinkParts {
   db: Database
   /** Hosts under which the resolver is reached, for urls that lead back to it. */
   ownHosts: OwnHosts
+  /** Schemes beside http and https that new urls may have. */
+  schemes: () => Schemes
   /**
    * Drops what this process knows of a name. Other processes are notified when the change commits.
    */
@@ -102,6 +105,7 @@ export async function createLink(
   const created = await parts.db.transaction(async (tx) => {
     const link = withoutSlug({ ...NEW_LINK, ...input })
     checkPlaces(link)
+    checkScheme(link, parts.schemes())
     await refuseLoop(tx, parts.ownHosts, caller, link)
     const added = await q.addLink(tx, { ...link, names: namesOf(link), at })
     if (added === undefined) throw await conflictOf(tx, slug)
@@ -155,6 +159,7 @@ export async function editLink(
     checkVersion(link, precondition)
     const changed = withoutSlug({ ...link, ...(await fields(tx, plainLink(link))) })
     checkPlaces(changed)
+    if (changed.url !== link.url || changed.append_path) checkScheme(changed, parts.schemes())
     await refuseLoop(tx, parts.ownHosts, caller, changed)
     await q.updateLink(tx, { ...changed, at })
     const detail = differences(link, changed)
@@ -170,7 +175,7 @@ export async function editLink(
   return replaced
 }
 
-/** Changes that are kept with a deleted link; the largest one takes 35 KB. */
+/** Changes that are kept with a deleted link; the largest one takes 60 KB. */
 const MAX_CHANGES_KEPT = 200
 
 /**

@@ -14,7 +14,7 @@ import {
 } from './placeholders.ts'
 
 /** Characters of a link's url. */
-export const MAX_URL = 2_048
+export const MAX_URL = 8_192
 
 /**
  * Bytes of a `Location`: a character of a url becomes up to 12 bytes. The proxy examples in
@@ -22,10 +22,20 @@ export const MAX_URL = 2_048
  */
 export const MAX_LOCATION = 8_192
 
+/** They run code or read files in the visitor's browser: no link and no form leads there. */
+export const REFUSED_SCHEMES: ReadonlySet<string> = new Set([
+  'javascript',
+  'data',
+  'file',
+  'blob',
+  'vbscript',
+  'about',
+])
+
 /**
  * Throws the Fault that says why a url can't be a link's target (decisions.md section 4): it must
  * be `http` or `https` with a host, without credentials, control characters, or a placeholder
- * before its path.
+ * before its path. `checkScheme` decides whether another scheme is allowed.
  */
 export function checkTarget(text: string): void {
   if (text.length > MAX_URL) throw tooLong(`${MAX_URL} characters at most`)
@@ -38,17 +48,19 @@ export function checkTarget(text: string): void {
     throw invalidUrl('must have no spaces and no control characters')
   }
   // A port that is a place could not be parsed.
-  if (/^https?:\/\/[^/\\?#]*[{}]/i.test(text)) throw placeInHost()
-  if (!/^https?:\/\/[^/\\]/i.test(text) || !URL.canParse(text)) {
-    const example = 'such as https://example.com/'
-    throw invalidUrl(`must be an http:// or https:// URL with a host, ${example}`)
-  }
+  if (/^[a-z][a-z0-9+.-]*:\/\/[^/\\?#]*[{}]/i.test(text)) throw placeInHost()
+  const other = otherScheme(text)
+  const isAddress =
+    other === undefined ? /^https?:\/\/[^/\\]/i.test(text) : !REFUSED_SCHEMES.has(other)
+  if (!isAddress || !URL.canParse(text)) throw notTarget([])
   const { username, password, host, hostname } = new URL(text)
-  if (username !== '' || password !== '' || /^[^/?#]*@/.test(text.slice(text.indexOf('//') + 2))) {
+  if (username !== '' || password !== '' || /^[^:]*:\/\/[^/?#]*@/.test(text)) {
     throw invalidUrl('must have no user name or password in it')
   }
-  if (/[{}]/.test(decodeURIComponent(host))) throw placeInHost()
-  if (!/[a-z0-9]/.test(hostname)) throw invalidUrl('must have a host with a letter or a digit')
+  if (other === undefined) {
+    if (/[{}]/.test(decodeURIComponent(host))) throw placeInHost()
+    if (!/[a-z0-9]/.test(hostname)) throw invalidUrl('must have a host with a letter or a digit')
+  }
   const problem = defaultProblem(text)
   if (problem !== undefined) throw invalidUrl(problem)
   // Such a default has no places of its own.
@@ -83,6 +95,20 @@ export function completeUrl(text: string): string {
   const typed = text.trim()
   const url = hasScheme(typed) && !typed.includes('{{') ? typed.replaceAll(' ', '%20') : typed
   return BARE_ADDRESS.test(url) ? `https://${url}` : url
+}
+
+/** The scheme of a url, in lower case; undefined for http, https, and a text without a scheme. */
+export function otherScheme(text: string): string | undefined {
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):./i.exec(text) ?? []
+  const other = scheme?.toLowerCase()
+  return other === 'http' || other === 'https' ? undefined : other
+}
+
+/** The Fault of a text that is no http:// or https:// URL, and has none of these schemes. */
+export function notTarget(schemes: readonly string[]): Fault {
+  const others = schemes.map((scheme) => `${scheme}:`).join(', ')
+  const further = others === '' ? 'such as https://example.com/' : `or begin with ${others}`
+  return invalidUrl(`must be an http:// or https:// URL with a host, ${further}`)
 }
 
 /** The Fault of a url that can't be a link's target. */
@@ -218,6 +244,7 @@ function namesOf(query: string): readonly string[] {
 /** A url as header text: its host in ASCII, everything else percent-encoded. */
 function headerText(text: string): string {
   if (!/[^!-~]/.test(text)) return text
+  if (otherScheme(text) !== undefined) return text.replace(/[^!-~]+/g, encodeURIComponent)
   const { origin } = new URL(text)
   const [, rest = ''] = /^[^/]*\/\/[^/\\?#]*(.*)$/s.exec(text) ?? []
   return origin + rest.toWellFormed().replace(/[^!-~]+/g, encodeURIComponent)

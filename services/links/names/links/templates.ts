@@ -2,7 +2,7 @@ import { badRequest } from '../../../../kernel/fault.ts'
 import { isWholeAddress, withoutBraces, withoutPlaces } from './placeholders.ts'
 import type { TargetFields } from './target.ts'
 
-/** Templates are never this long: their URLs may have 2,048 characters. */
+/** Reading a template is bounded: this is the length of the longest url. */
 const MAX_TEMPLATE_LENGTH = 8_192
 
 /** The further path of a visit; within `{{with .Path}}` the dot is the path. */

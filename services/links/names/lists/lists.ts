@@ -6,7 +6,6 @@ import {
   type ListScope,
   type SearchSource,
 } from '../../../../db/links/names/lists.ts'
-import type { User } from '../../../../db/links/people/users.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
 import { foldTag } from '../links/input.ts'
 import type { ShortAddress } from '../links/short-address.ts'
@@ -71,6 +70,15 @@ export interface SearchTools {
   now: Date
 }
 
+/** A list, and the ids of the user and groups whose it is. */
+export interface SlugList {
+  list: ListScope
+  users: readonly string[]
+}
+
+/** Every link there is. */
+export const EVERY_LINK: SlugList = { list: 'every', users: [] }
+
 /** The part of a list that is asked for: at most `limit` rows whose key comes after `after`. */
 export interface Slice {
   after: string
@@ -86,22 +94,22 @@ export function listLinks(db: Database, caller: Caller, slice: Slice) {
   return q.listLinks(db, { list, users: caller.ids, tag: '', ...slice })
 }
 
-/**
- * All links whose slug begins with a text, or those that a user is the primary owner of; every link
- * when the text is empty.
- */
-export async function listAllLinks(
+/** The links of a list by slug: those whose slug begins with a text, or all when it is empty. */
+export async function listBySlug(
   db: Database,
-  { prefix = '', owner }: { prefix?: string; owner?: User | undefined },
+  { list, users, prefix = '' }: SlugList & { prefix?: string },
   slice: Slice,
 ) {
   if (!/^[a-z0-9-]*$/.test(prefix)) return []
   const start = beforeSlugs(prefix)
   const after = slice.after > start ? slice.after : start
-  const list = owner === undefined ? 'every' : 'primary'
-  const users = owner === undefined ? [] : [owner.id]
   const links = await q.listLinks(db, { ...slice, list, users, tag: '', after })
   return links.filter(({ slug }) => slug.startsWith(prefix))
+}
+
+/** The number of links in a list, counted up to `max`. */
+export async function countBySlug(db: Database, list: SlugList, max: number): Promise<number> {
+  return (await q.countLinks(db, { ...list, tag: '', max })).links
 }
 
 /**

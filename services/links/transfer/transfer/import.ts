@@ -9,6 +9,7 @@ import { LinkUpdate, MAX_ALIASES } from '../../names/links/input.ts'
 import { differences, NEW_LINK, replaceLink, type LinkParts } from '../../names/links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../../names/links/loop.ts'
 import { checkSlug, isSlug } from '../../names/links/slug.ts'
+import { checkScheme } from '../../names/links/schemes.ts'
 import { checkPlaces } from '../../names/links/target.ts'
 import { writeTexts } from '../../names/lists/texts.ts'
 import { countTags, writeHiddenTags } from '../../names/tags.ts'
@@ -149,10 +150,12 @@ async function importLine(
     const input = validate(LinkUpdate, fields)
     if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
-    checkPlaces({ ...NEW_LINK, ...input })
+    const created = { ...NEW_LINK, ...input }
+    checkPlaces(created)
+    checkScheme(created, state.tools.schemes())
     const { note, ...members } = await state.people.of(data)
     const times = timesOf(data, state.tools.now())
-    pending.push({ ...NEW_LINK, ...input, slug: line.slug, ...times, ...members })
+    pending.push({ ...created, slug: line.slug, ...times, ...members })
     return { outcome: 'created', message: joined(data.note, note) }
   } catch (error) {
     if (error instanceof Fault) return resultOf(error)
