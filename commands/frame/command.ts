@@ -237,12 +237,12 @@ export function flagName(field: string): string {
 }
 
 /** The fields of a schema that flags name, as their schema reads them. */
-export function fieldsOf(
-  { properties }: TObject,
-  flags: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  const named = Object.keys(properties).map((field) => [field, flags[flagName(field)]] as const)
-  return Object.fromEntries(named.filter(([, given]) => given !== undefined))
+export function fieldsOf<V>({ properties }: TObject, flags: Readonly<Record<string, V>>) {
+  const named = Object.keys(properties).flatMap((field) => {
+    const given = flags[flagName(field)]
+    return given === undefined ? [] : [[field, given] as const]
+  })
+  return Object.fromEntries(named)
 }
 
 /**

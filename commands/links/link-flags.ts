@@ -1,3 +1,4 @@
+import { Visibility } from '../../db/links/names/links.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { DURATION_FORM, INSTANT_FORM, readTime } from '../../kernel/time.ts'
 import { validate } from '../../kernel/validate.ts'
@@ -34,9 +35,9 @@ export const LINK_FLAGS = {
   },
   tag: { ...lines('TAG', 'a tag'), read: (given: string) => partsOf(given, /[,\n]/) },
   visibility: value(
-    'public|private|secure',
+    Visibility.enum.join('|'),
     'who finds it, and for secure who may follow it; public unless given',
-    oneOf('public', 'private', 'secure'),
+    oneOf(...Visibility.enum),
   ),
   'append-path': value(
     'true|false',

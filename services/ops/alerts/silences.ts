@@ -131,19 +131,21 @@ export function matchText(match: Match, between = ' '): string {
     .join(between)
 }
 
+const Text = Type.Optional(Type.String({ maxLength: 500 }))
+
 /** A silence as people type it; a field may be absent or empty. */
-export interface SilenceTexts {
+export const SilenceForm = Type.Object({
   /** A line such as `service=shop` for each label. */
-  match?: string | undefined
+  match: Type.Optional(Type.String({ maxLength: 5_000 })),
   /** How long it lasts, in place of its end. */
-  for?: string | undefined
-  starts_at?: string | undefined
-  ends_at?: string | undefined
-  reason?: string | undefined
-}
+  for: Text,
+  starts_at: Text,
+  ends_at: Text,
+  reason: Text,
+})
 
 /** Reads what people typed; throws 400. */
-export function readSilence(texts: SilenceTexts, now: Date): SilenceRequest {
+export function readSilence(texts: Type.Static<typeof SilenceForm>, now: Date): SilenceRequest {
   const { match = '', for: duration = '', ...times } = texts
   const filled = Object.entries(times).filter(([, text]) => (text ?? '').trim() !== '')
   const given = Object.fromEntries(filled)
