@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { splitDatabaseUrl } from './database-url.ts'
 import { parseBlocks } from './net/addresses.ts'
 import { parseAddress, type Address } from './net/listen.ts'
+import { DURATION_FORM, parseDuration } from './time.ts'
 
 /** A variable: how its text is read, and what help, `check` and errors say about it. */
 export interface Variable<T> extends Reading<T> {
@@ -188,6 +189,22 @@ export function accepted<T>(
       return value
     },
   }
+}
+
+/** A duration in seconds within bounds, which `limits` says in words. */
+export function duration(min: number, max: number, limits: string): Reading<number> {
+  return accepted(`${DURATION_FORM}, ${limits}`, (text) => {
+    const seconds = parseDuration(text) ?? -1
+    return seconds < min || seconds > max ? undefined : seconds
+  })
+}
+
+/** Some of a few words. */
+export function someOf<const T extends string>(...words: readonly T[]): Reading<readonly T[]> {
+  return accepted(`of ${words.join(', ')}, with commas`, (text) => {
+    const chosen = text.split(',').map((word) => words.find((known) => known === word))
+    return chosen.includes(undefined) ? undefined : chosen.filter((word) => word !== undefined)
+  })
 }
 
 /** `true` or `false`. */

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { TObject } from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'
@@ -218,20 +219,30 @@ export function command<
 
 /** Fields whose flag has another name. */
 const FLAG_NAMES: Readonly<Record<string, string>> = {
-  json: '--json-member',
-  providers: '--provider',
-  event_types: '--event-type',
-  timeout_s: '--timeout',
-  sign_with: '--sign-with',
-  events: '--event',
-  q: '--search',
-  tags: '--tag',
-  expires_at: '--expires',
+  json: 'json-member',
+  providers: 'provider',
+  event_types: 'event-type',
+  timeout_s: 'timeout',
+  events: 'event',
+  q: 'search',
+  tags: 'tag',
+  expires_at: 'expires',
+  expected_interval: 'expect',
+  rejection_burst: 'burst',
 }
 
-/** The flag that stands for a field. */
-export function flagOf(field: string): string {
-  return FLAG_NAMES[field] ?? `--${field.replaceAll('_', '-')}`
+/** The name of the flag that stands for a field. */
+export function flagName(field: string): string {
+  return FLAG_NAMES[field] ?? field.replaceAll('_', '-')
+}
+
+/** The fields of a schema that flags name, as their schema reads them. */
+export function fieldsOf<V>({ properties }: TObject, flags: Readonly<Record<string, V>>) {
+  const named = Object.keys(properties).flatMap((field) => {
+    const given = flags[flagName(field)]
+    return given === undefined ? [] : [[field, given] as const]
+  })
+  return Object.fromEntries(named)
 }
 
 /**
@@ -240,7 +251,7 @@ export function flagOf(field: string): string {
  */
 export function readFields<T>(read: () => T, args: readonly string[] = []): T {
   function shown(field: string) {
-    return args.includes(field) ? field.toUpperCase() : flagOf(field)
+    return args.includes(field) ? field.toUpperCase() : `--${flagName(field)}`
   }
   try {
     return read()

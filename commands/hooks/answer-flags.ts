@@ -9,7 +9,7 @@ import {
   STATUS_FORM,
   type AnswerChanges,
 } from '../../services/hooks/receive/deliveries/answers.ts'
-import { readFields, text, value, type Call } from '../frame/command.ts'
+import { fieldsOf, readFields, text, value, type Call } from '../frame/command.ts'
 
 // The flags that choose the methods of a generic receiver, and its answer to a stored delivery.
 
@@ -36,7 +36,5 @@ type AnswerFlags = Call<Record<string, never>, typeof ANSWER_FLAGS>['flags']
 
 /** What the flags choose. */
 export function answersOf(flags: AnswerFlags): AnswerChanges {
-  const { methods, 'answer-status': answer_status, 'answer-type': answer_type } = flags
-  const fields = { methods, answer_status, answer_type, answer_body: flags['answer-body'] }
-  return readFields(() => readAnswers(validate(AnswerFields, fields)))
+  return readFields(() => readAnswers(validate(AnswerFields, fieldsOf(AnswerFields, flags))))
 }

@@ -1,5 +1,5 @@
 import type { Destination } from '../../db/hooks/send/destinations.ts'
-import { accepted } from '../../kernel/variables.ts'
+import { accepted, someOf } from '../../kernel/variables.ts'
 import { validate } from '../../kernel/validate.ts'
 import {
   listDeliveries,
@@ -21,14 +21,13 @@ import {
   DestinationUpdate,
   RATE_FORM,
   readRate,
-  readTimeout,
   SCHEME_FORM,
   SIGNING_SCHEMES,
-  TIMEOUT_FORM,
 } from '../../services/hooks/send/destinations/form.ts'
 import { readSince } from '../../services/hooks/log/events/filter.ts'
 import {
   command,
+  fieldsOf,
   JSON_FLAG,
   lines,
   readFields,
@@ -45,10 +44,6 @@ import { printRows } from '../frame/output.ts'
 const NAME = text('NAME', 'the name of the destination')
 
 const URL_TEXT = text('URL', 'an http:// or https:// URL without credentials')
-const SINCE_READING = accepted('an event id or a time such as 2026-01-31T12:00:00Z', (given) =>
-  readSince(given) === undefined ? undefined : given,
-)
-
 const SCHEME = accepted(SCHEME_FORM, (text) => SIGNING_SCHEMES.find((name) => name === text))
 
 /** What may be configured beside the URL. */
@@ -69,26 +64,22 @@ const CONFIG_FLAGS = {
     ),
     fromInput: true,
   },
-  timeout: value('SECONDS', 'how long an answer may take', accepted(TIMEOUT_FORM, readTimeout)),
+  timeout: text('SECONDS', 'how long an answer may take'),
 }
 const ADD_ARGS = { name: NAME, url: URL_TEXT }
 const ADD_FLAGS = {
   ...CONFIG_FLAGS,
-  since: value('ID|TIME', 'the first event that it gets, instead of the next one', SINCE_READING),
+  since: text('ID|TIME', 'the first event that it gets, instead of the next one'),
 }
 /** Credentials that a destination may lose. */
-const REMOVABLE = accepted('of sign-with, authorization, headers, with commas', (given) => {
-  const names = given.split(',')
-  const fit = names.every((name) => /^(?:sign-with|authorization|headers)$/.test(name))
-  return fit ? names : undefined
-})
+const REMOVABLE = someOf('sign-with', 'authorization', 'headers')
 const SET_ARGS = { name: NAME }
 const SET_FLAGS = {
   ...CONFIG_FLAGS,
   url: URL_TEXT,
   without: value('WHAT', `remove credentials: ${REMOVABLE.form}`, REMOVABLE),
   unordered: { summary: 'several events at a time again' },
-  since: value('ID|TIME', 'send again all events from this one on', SINCE_READING),
+  since: text('ID|TIME', 'send again all events from this one on'),
 }
 
 /** `gatehouse destination …`: where events are delivered onwards. */
@@ -116,21 +107,16 @@ export const commands = [
     check: (call) => void readUpdate(call, { url: 'https://example.com/' }),
     async run(call, tools) {
       const { name } = call.args
-      const { version, url, ordered, rate, timeout_s, body_template, ...present } =
-        await findDestination(tools.db, name)
-      const { providers, event_types, json } = present
-      const form = readUpdate(call, {
-        version,
-        url,
-        ordered,
-        rate,
-        timeout_s,
-        body_template,
-        providers,
-        event_types,
-        json,
-      })
-      await setDestination(toolsOf(tools), name, form, (seen) => seen === version)
+      const present = await findDestination(tools.db, name)
+      // Stored credentials stay unless a flag names them.
+      const kept = {
+        ...present,
+        sign_with: undefined,
+        headers: undefined,
+        authorization: undefined,
+      }
+      const form = readUpdate(call, kept)
+      await setDestination(toolsOf(tools), name, form, (seen) => seen === present.version)
       tools.output.err(`${name} is changed`)
     },
   }),
@@ -235,51 +221,36 @@ function switchCommand(verb: 'enable' | 'disable', summary: string): Command {
 
 /** The destination that a call describes, checked as the page checks it. */
 function readForm({ args, flags }: Call<typeof ADD_ARGS, typeof ADD_FLAGS>): DestinationForm {
-  const fields = { ...args, ...fieldsOf(flags) }
+  const fields = { ...args, ...given(flags) }
   return readFields(() => validate(DestinationForm, fields), Object.keys(args))
 }
 
 /** What a destination is changed to: what it is at present, and what the flags say. */
 function readUpdate(
   { flags }: Call<typeof SET_ARGS, typeof SET_FLAGS>,
-  present: DestinationUpdate,
+  present: Readonly<Record<string, unknown>>,
 ): DestinationUpdate {
-  const { url, ordered, unordered } = flags
+  const { ordered, unordered, without = [] } = flags
   if (ordered && unordered) {
     throw new UsageError('--ordered and --unordered exclude each other')
   }
-  const named = Object.entries({ ...fieldsOf(flags), url }).filter(([name, given]) => {
-    return name !== 'ordered' && given !== undefined
-  })
-  const order = (ordered || unordered) && { ordered }
-  const removed = (flags.without ?? []).map((name) => [name.replace('-', '_'), null])
+  const removed = without.map((flag) => [flag.replace('-', '_'), null] as const)
   const fields = {
     ...present,
-    ...Object.fromEntries(named),
-    ...order,
+    ...given({ ...flags, ordered: ordered || undefined }),
+    ...(unordered && { ordered: false }),
     ...Object.fromEntries(removed),
   }
   return readFields(() => validate(DestinationUpdate, fields))
 }
 
-/** The fields that flags stand for. */
-function fieldsOf(flags: Call<typeof ADD_ARGS, typeof ADD_FLAGS>['flags']) {
-  const { provider, 'event-type': event_types, 'json-member': json, timeout, ...others } = flags
-  const { ordered, rate, since, authorization, headers } = others
-  const { 'sign-with': scheme, 'sign-secret': secret, 'body-template': body_template } = others
+/** The fields that flags name; `provider` and `event_type` say the same as their lists. */
+function given(flags: Readonly<Record<string, unknown>>) {
+  const { 'sign-with': scheme, 'sign-secret': secret } = flags
   const isSigned = scheme !== undefined || secret !== undefined
   return {
-    providers: provider,
-    event_types,
-    json,
-    ordered,
-    rate,
-    since,
-    authorization,
-    headers,
-    timeout_s: timeout,
-    body_template,
-    sign_with: isSigned ? { scheme, secret } : undefined,
+    ...fieldsOf(DestinationForm, flags),
+    ...(isSigned && { sign_with: { scheme, secret } }),
   }
 }
 

@@ -7,10 +7,11 @@ import { messageOf } from '../../kernel/log.ts'
 import { fits, validateTexts } from '../../kernel/validate.ts'
 import { accepted, integer, oneOf } from '../../kernel/variables.ts'
 import { EventDetail } from '../../services/hooks/log/events/detail.ts'
-import { EventQuery } from '../../services/hooks/log/events/filter.ts'
+import { EventQuery, ExportQuery } from '../../services/hooks/log/events/filter.ts'
 import { apiClient, checkFrom, CLIENT_FLAGS, type ApiClient } from '../frame/api-client.ts'
 import {
   command,
+  fieldsOf,
   JSON_FLAG,
   text,
   readFields,
@@ -207,12 +208,7 @@ async function listEvents(client: ApiClient, query: URLSearchParams, limit: numb
 
 /** The filters, checked as the server will check them. */
 export function readQuery(flags: Call<Record<never, never>, typeof FILTER_FLAGS>['flags']) {
-  const { 'event-type': event_type, 'json-member': json, ...rest } = flags
-  const { provider, since, until, verified, text, header } = rest
-  const filters = { provider, event_type, since, until, verified, text, json, header }
-  const given = Object.entries(filters)
-  const query = new URLSearchParams()
-  for (const [name, value] of given) if (value !== undefined) query.set(name, value)
+  const query = new URLSearchParams(fieldsOf(ExportQuery, flags))
   readFields(() => validateTexts(EventQuery, (name) => query.get(name)))
   return query
 }

@@ -2,9 +2,8 @@ import { hostname } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { sizeText } from '../../html/parts.ts'
 import { findProgram } from '../../kernel/processes/run.ts'
-import { DURATION_FORM, parseDuration } from '../../kernel/time.ts'
 import { validateQuery } from '../../kernel/validate.ts'
-import { accepted, integer } from '../../kernel/variables.ts'
+import { accepted, duration, integer } from '../../kernel/variables.ts'
 import { redactUrlTokens } from '../../services/hooks/redact.ts'
 import { forward, type ForwardReport } from '../../services/hooks/send/forwarders/client.ts'
 import {
@@ -56,7 +55,7 @@ const FLAGS = {
   timeout: value(
     'DURATION',
     `how long an attempt may take: ${TARGET_TIMEOUT_S}s for a target, no limit for a program`,
-    accepted(`${DURATION_FORM}, from 1s to 7d`, readTimeout),
+    duration(1, MAX_TIMEOUT_S, 'from 1s to 7d'),
   ),
   coalesce: { summary: 'only the newest of the events that wait; the older ones are passed over' },
   json: { summary: 'print an object of JSON for each event' },
@@ -107,11 +106,6 @@ export const commands = [
 
 function readProgram(text: string): string | undefined {
   return findProgram(text, process.env['PATH'] ?? '') && text
-}
-
-function readTimeout(text: string): number | undefined {
-  const seconds = parseDuration(text) ?? 0
-  return seconds < 1 || seconds > MAX_TIMEOUT_S ? undefined : seconds
 }
 
 /** Where the events go. */

@@ -1,19 +1,27 @@
-import { accepted } from '../../kernel/variables.ts'
-import { DURATION_FORM, formatDuration, parseDuration } from '../../kernel/time.ts'
+import { validate } from '../../kernel/validate.ts'
+import { duration } from '../../kernel/variables.ts'
+import { DURATION_FORM, formatDuration } from '../../kernel/time.ts'
+import { AlarmForm, BURST_FORM, INTERVAL_FORM } from '../../services/hooks/receive/alarms.ts'
 import {
-  BURST_FORM,
-  INTERVAL_FORM,
-  readBurst,
-  readInterval,
-  type AlarmForm,
-} from '../../services/hooks/receive/alarms.ts'
-import { createProvider, enableProvider, MAX_OVERLAP_S, providerStatus, readProviders, removeProvider, rotateSecret, setAlarms, setAnswers, setTopics, type Proof } from '../../services/hooks/receive/providers/providers.ts'
+  createProvider,
+  enableProvider,
+  MAX_OVERLAP_S,
+  providerStatus,
+  readProviders,
+  removeProvider,
+  rotateSecret,
+  setAlarms,
+  setAnswers,
+  setTopics,
+  type Proof,
+} from '../../services/hooks/receive/providers/providers.ts'
 import { isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
 import { readTopics } from '../../services/hooks/receive/schemes/form.ts'
 import type { AnswerChanges } from '../../services/hooks/receive/deliveries/answers.ts'
 import { ANSWER_FLAGS, answersOf } from './answer-flags.ts'
 import {
   command,
+  fieldsOf,
   JSON_FLAG,
   readFields,
   secretFlag,
@@ -31,16 +39,8 @@ const NAME = text('NAME', 'the name of the provider, such as ci or generic:ci')
 const SECRET = secretFlag('the secret that the sender has')
 
 const ALARM_FLAGS = {
-  expect: value(
-    'INTERVAL',
-    `silence for longer raises an alarm: ${INTERVAL_FORM}`,
-    accepted(INTERVAL_FORM, readInterval),
-  ),
-  burst: value(
-    'COUNT',
-    `more in 5 minutes raises an alarm: ${BURST_FORM}`,
-    accepted(BURST_FORM, readBurst),
-  ),
+  expect: text('INTERVAL', `silence for longer raises an alarm: ${INTERVAL_FORM}`),
+  burst: text('COUNT', `more in 5 minutes raises an alarm: ${BURST_FORM}`),
   off: { summary: 'turn both alarms off' },
 }
 
@@ -113,7 +113,7 @@ export const commands = [
       overlap: value(
         'TIME',
         `how long the old one is accepted as well: ${DURATION_FORM}`,
-        accepted(`${DURATION_FORM}, 30d at most; 0 for none`, readOverlap),
+        duration(0, MAX_OVERLAP_S, '30d at most; 0 for none'),
       ),
       secret: SECRET,
     },
@@ -135,19 +135,9 @@ export const commands = [
     args: { name: NAME },
     flags: ALARM_FLAGS,
     needs: 'database',
-    check({ flags: { expect, burst, off } }) {
-      const others = expect !== undefined || burst !== undefined
-      if (off && others) {
-        throw new UsageError('--off turns both alarms off and takes no other flag')
-      }
-      if (!off && !others) throw new UsageError('Missing --expect, --burst or --off')
-    },
-    async run({ args, flags: { expect, burst, off } }, tools) {
-      const change: AlarmForm = {
-        ...(expect !== undefined && { expected_interval: expect }),
-        ...(burst !== undefined && { rejection_burst: burst }),
-        ...(off && { expected_interval: null, rejection_burst: null }),
-      }
+    check: ({ flags }) => void alarmsOf(flags),
+    async run({ args, flags }, tools) {
+      const change = alarmsOf(flags)
       await setAlarms(tools, fullName(args.name), change)
       tools.output.err(`${fullName(args.name)}: ${alarmText(change)}`)
     },
@@ -234,9 +224,13 @@ function changesText({ methods, answer, topics }: Changes): string {
   return parts.join('; ')
 }
 
-function readOverlap(text: string): number | undefined {
-  const seconds = parseDuration(text)
-  return seconds === undefined || seconds > MAX_OVERLAP_S ? undefined : seconds
+function alarmsOf(flags: Call<Record<string, never>, typeof ALARM_FLAGS>['flags']): AlarmForm {
+  const change = readFields(() => validate(AlarmForm, fieldsOf(AlarmForm, flags)))
+  const isEmpty = Object.keys(change).length === 0
+  if (flags.off && isEmpty) return { expected_interval: null, rejection_burst: null }
+  if (flags.off) throw new UsageError('--off turns both alarms off and takes no other flag')
+  if (isEmpty) throw new UsageError('Missing --expect, --burst or --off')
+  return change
 }
 
 function switchCommand(action: 'enable' | 'disable', summary: string): Command {

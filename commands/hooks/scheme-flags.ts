@@ -2,7 +2,7 @@ import { validate } from '../../kernel/validate.ts'
 import { accepted } from '../../kernel/variables.ts'
 import { readSchemeRow, SchemeFields } from '../../services/hooks/receive/schemes/form.ts'
 import { presetNamed } from '../../services/hooks/receive/schemes/schemes.ts'
-import { readFields, text, value } from '../frame/command.ts'
+import { fieldsOf, readFields, text, value } from '../frame/command.ts'
 
 // The flags that name how a sender signs, and those that describe a sender of its own kind.
 
@@ -39,10 +39,6 @@ export function rowOf(
   scheme: string | undefined,
   flags: Readonly<Record<keyof typeof ROW_FLAGS, string | undefined>>,
 ) {
-  const named = Object.keys(SchemeFields.properties).map((name) => {
-    return [name, flags[name.replaceAll('_', '-') as keyof typeof ROW_FLAGS]] as const
-  })
-  return readFields(() => {
-    return readSchemeRow(scheme ?? '', validate(SchemeFields, Object.fromEntries(named)))
-  })
+  const fields = fieldsOf(SchemeFields, flags)
+  return readFields(() => readSchemeRow(scheme ?? '', validate(SchemeFields, fields)))
 }

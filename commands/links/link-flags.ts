@@ -1,3 +1,4 @@
+import { Visibility } from '../../db/links/names/links.ts'
 import { badRequest } from '../../kernel/fault.ts'
 import { DURATION_FORM, INSTANT_FORM, readTime } from '../../kernel/time.ts'
 import { validate } from '../../kernel/validate.ts'
@@ -13,7 +14,15 @@ import {
 import { refusePastExpiry } from '../../services/links/names/links/lifecycle.ts'
 import { checkSlug } from '../../services/links/names/links/slug.ts'
 import { completeUrl } from '../../services/links/names/links/target.ts'
-import { lines, readFields, text, UsageError, value, type Call } from '../frame/command.ts'
+import {
+  fieldsOf,
+  lines,
+  readFields,
+  text,
+  UsageError,
+  value,
+  type Call,
+} from '../frame/command.ts'
 
 // The flags that say what a link has. People type them: a bare address gets its `https://`, as in
 // the form of a link.
@@ -24,11 +33,11 @@ export const LINK_FLAGS = {
     ...text('TEXT', 'for those who want to know more; - is standard input'),
     fromInput: true,
   },
-  tag: lines('TAG', 'a tag'),
+  tag: { ...lines('TAG', 'a tag'), read: (given: string) => partsOf(given, /[,\n]/) },
   visibility: value(
-    'public|private|secure',
+    Visibility.enum.join('|'),
     'who finds it, and for secure who may follow it; public unless given',
-    oneOf('public', 'private', 'secure'),
+    oneOf(...Visibility.enum),
   ),
   'append-path': value(
     'true|false',
@@ -36,7 +45,7 @@ export const LINK_FLAGS = {
     trueOrFalse,
   ),
   expires: text('WHEN', `when its visits end: ${INSTANT_FORM}, or ${DURATION_FORM}`),
-  'max-visits': text('N', 'after how many visits they end'),
+  'max-visits': { ...text('N', 'after how many visits they end'), read: typedNumber },
 } as const
 
 export const EDIT_FLAGS = {
@@ -55,8 +64,7 @@ export function readNewLink(
   now: Date,
 ): LinkCreation {
   return readFields(() => {
-    const fields = fieldsOf({ ...flags, url }, now)
-    const link = { ...validate(LinkRequest, fields), slug: typedSlug(slug) }
+    const link = { ...validate(LinkRequest, given({ ...flags, url }, now)), slug: typedSlug(slug) }
     checkSlug(link.slug)
     refusePastExpiry(link, now)
     return link
@@ -66,30 +74,22 @@ export function readNewLink(
 /** The fields that the flags of an edit name; an empty text clears one. */
 export function readEdit(flags: LinkFlags, now: Date): LinkFields {
   const fields = readFields(() => {
-    const given = fieldsOf(flags, now)
-    refusePastExpiry(validate(LinkUpdate, { url: 'https://example.com/', ...given }), now)
-    return given
+    const changes = given(flags, now)
+    refusePastExpiry(validate(LinkUpdate, { url: 'https://example.com/', ...changes }), now)
+    return changes
   })
   if (Object.keys(fields).length > 0) return fields
   throw new UsageError('Nothing to change: name a field, such as --url or --title')
 }
 
-/** The fields of the API that flags stand for. */
-function fieldsOf(flags: LinkFlags, now: Date): LinkFields {
-  const { url, title, description, tag, visibility, archived, expires } = flags
-  const { 'append-path': append_path, 'max-visits': visits } = flags
-  const all = {
-    url: url === undefined ? undefined : completeUrl(url),
-    title,
-    description,
-    visibility,
-    append_path,
-    archived,
-    tags: tag === undefined ? undefined : partsOf(tag, /[,\n]/),
-    expires_at: expires === undefined ? undefined : expiryOf(expires, now),
-    max_visits: visits === undefined ? undefined : typedNumber(visits),
+/** The fields of the API that flags name. */
+function given(flags: LinkFlags, now: Date): LinkFields {
+  const { url, expires } = flags
+  return {
+    ...fieldsOf(LinkUpdate, flags),
+    ...(url !== undefined && { url: completeUrl(url) }),
+    ...(expires !== undefined && { expires_at: expiryOf(expires, now) }),
   }
-  return Object.fromEntries(Object.entries(all).filter(([, given]) => given !== undefined))
 }
 
 function expiryOf(text: string, now: Date): string | null {

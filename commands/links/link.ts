@@ -22,6 +22,7 @@ import { commandUser, readEmail } from '../../services/links/people/users/users.
 import { serviceUrl, shortKeyword } from '../frame/configuration.ts'
 import {
   command,
+  fieldsOf,
   JSON_FLAG,
   readFields,
   text,
@@ -167,10 +168,8 @@ export const commands = [
 type ListFlags = Call<Record<string, never>, typeof LIST_FLAGS>['flags']
 
 /** The links that flags ask for, checked as the pages check a search. */
-function filterOf({ search, tag, owner, state, sort }: ListFlags): ListFilter {
-  const given = Object.entries({ q: search, tag, owner, state, sort })
-  const fields = given.filter(([, value]) => value !== undefined)
-  return readFields(() => validate(ListFilter, Object.fromEntries(fields)))
+function filterOf(flags: ListFlags): ListFilter {
+  return readFields(() => validate(ListFilter, fieldsOf(ListFilter, flags)))
 }
 
 async function list(flags: ListFlags, tools: DatabaseTools): Promise<undefined> {

@@ -39,7 +39,8 @@ import { EVERY_FORM } from '../../services/ops/watch/mutes/windows.ts'
 import { createRedact } from '../../services/ops/redact.ts'
 import {
   command,
-  flagOf,
+  fieldsOf,
+  flagName,
   JSON_FLAG,
   lines,
   readFields,
@@ -58,7 +59,9 @@ import { followSecrets } from '../house/secrets.ts'
 
 const CHECK_ARGS = { check: text('SERVICE/NAME', 'a check, as checks list shows it') }
 const MEMBERS = membersOf()
-const MEMBER_FLAGS: Flags = Object.fromEntries(MEMBERS.map((one) => [flagName(one), flagFor(one)]))
+const MEMBER_FLAGS: Flags = Object.fromEntries(
+  MEMBERS.map((one) => [flagName(one.name), flagFor(one)]),
+)
 
 /** The flags of a type, those that every check of it needs first; without one those of all types. */
 function flagsOfType(type: string | undefined): Flags {
@@ -70,7 +73,7 @@ function flagsOfType(type: string | undefined): Flags {
     (one, other) => Number(other.isRequired) - Number(one.isRequired),
   )
   const flags = sorted.map((one) => {
-    return [flagName(one), flagFor(one, one.isRequired ? ' (needed)' : '')] as const
+    return [flagName(one.name), flagFor(one, one.isRequired ? ' (needed)' : '')] as const
   })
   return Object.fromEntries(flags)
 }
@@ -238,24 +241,9 @@ async function findScope(db: DatabaseTools['db'], reference: string): Promise<Mu
 }
 
 function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: MuteScope | null) {
-  const { for: duration, 'starts-at': starts_at, 'ends-at': ends_at, every, tz, reason } = flags
   const { service = null, check_name: check = null } = scope ?? {}
-  return readFields(() =>
-    validate(MuteRequest, {
-      service,
-      check,
-      for: duration,
-      starts_at,
-      ends_at,
-      every,
-      tz,
-      reason,
-    }),
-  )
-}
-
-function flagName({ name }: Member): string {
-  return flagOf(name).slice('--'.length)
+  const fields = { service, check, ...fieldsOf(MuteRequest, flags) }
+  return readFields(() => validate(MuteRequest, fields))
 }
 
 /** The flag of a member, as its schema says what it is. */
@@ -278,7 +266,7 @@ type Given = Readonly<Record<string, unknown>>
 function given(flags: Given): Definition {
   const { type, from = {} } = flags
   const named = MEMBERS.flatMap((member) => {
-    const value = flags[flagName(member)]
+    const value = flags[flagName(member.name)]
     if (value === undefined || value === false) return []
     return [[member.name, value === true ? value : readMember(member, String(value))]]
   })

@@ -1,5 +1,5 @@
-import { DURATION_FORM, formatDuration, parseDuration } from '../../kernel/time.ts'
-import { accepted, anyText } from '../../kernel/variables.ts'
+import { formatDuration } from '../../kernel/time.ts'
+import { accepted, anyText, duration, someOf } from '../../kernel/variables.ts'
 import { ADDRESS_FORM, readAddress } from '../../services/notices/address.ts'
 import { QUIET } from '../../services/notices/quiet.ts'
 import { testTarget } from '../../services/notices/sender.ts'
@@ -30,50 +30,34 @@ const NAME = text('NAME', 'the name of the target')
 
 const MAX_AFTER_S = 12 * 3_600
 const MAX_REMIND_S = 7 * 86_400
-const LEVELS = ['info', 'warning', 'critical'] as const
-
-function duration(min: number, max: number, form: string) {
-  return accepted(form, (given) => {
-    const seconds = parseDuration(given)
-    return seconds === undefined || seconds < min || seconds > max ? undefined : seconds
-  })
-}
 
 const SERVICES_READING = accepted('names with commas between them', (given) => {
   const names = given.split(',')
   return names.every((name) => name.trim() === name && name !== '') ? names : undefined
 })
-const LEVELS_READING = accepted('of info, warning, critical, with commas', (given) => {
-  const levels = given.split(',').map((word) => LEVELS.find((level) => level === word))
-  return levels.includes(undefined) ? undefined : levels.filter((level) => level !== undefined)
-})
 
 const RULE_FLAGS = {
   services: value('NAMES', 'only notices of these services', SERVICES_READING),
-  levels: value('LEVELS', 'only notices of these levels', LEVELS_READING),
+  levels: value('LEVELS', 'only notices of these levels', someOf('info', 'warning', 'critical')),
   quiet: value('HOURS', 'when only critical notices go out', QUIET),
   after: value(
     'TIME',
     'only what lasts this long',
-    duration(0, MAX_AFTER_S, `${DURATION_FORM}, 12h at most; 0 for at once`),
+    duration(0, MAX_AFTER_S, '12h at most; 0 for at once'),
   ),
   remind: value(
     'TIME',
     'tell again this often what lasts and is not acknowledged',
-    duration(60, MAX_REMIND_S, `${DURATION_FORM}, from 1m to 7d`),
+    duration(60, MAX_REMIND_S, 'from 1m to 7d'),
   ),
   token: secretFlag('the key of the service, where the address has none'),
 }
 const ADD_ARGS = { name: NAME, url: text('URL', ADDRESS_FORM) }
-const REMOVABLE = ['services', 'levels', 'quiet', 'remind', 'token'] as const
-const WITHOUT = accepted(`of ${REMOVABLE.join(', ')}, with commas`, (given) => {
-  const names = given.split(',').map((word) => REMOVABLE.find((known) => known === word))
-  return names.includes(undefined) ? undefined : names.filter((name) => name !== undefined)
-})
+const REMOVABLE = someOf('services', 'levels', 'quiet', 'remind', 'token')
 const SET_FLAGS = {
   ...RULE_FLAGS,
   url: urlFlag('URL', `${ADDRESS_FORM}; - is standard input`, anyText(ADDRESS_FORM)),
-  without: value('WHAT', `remove settings: ${WITHOUT.form}`, WITHOUT),
+  without: value('WHAT', `remove settings: ${REMOVABLE.form}`, REMOVABLE),
 }
 
 /** `gatehouse notify …`: where notices of the operations agent go, beside `OPS_NOTIFY_URL`. */

@@ -5,10 +5,12 @@ import {
   listSilences,
   matchText,
   readSilence,
+  SilenceForm,
 } from '../../services/ops/alerts/silences.ts'
 import { integer } from '../../kernel/variables.ts'
 import {
   command,
+  fieldsOf,
   JSON_FLAG,
   lines,
   readFields,
@@ -81,6 +83,6 @@ export const commands = [
 
 function readCall({ flags }: Pick<Call<Arguments, typeof ADD_FLAGS>, 'flags'>, now: Date) {
   if (flags.match === undefined) throw new UsageError('--match is required')
-  const { match, for: duration, 'starts-at': starts_at, 'ends-at': ends_at, reason } = flags
-  return readFields(() => readSilence({ match, for: duration, starts_at, ends_at, reason }, now))
+  const texts = fieldsOf(SilenceForm, { ...flags, json: undefined })
+  return readFields(() => readSilence(texts, now))
 }

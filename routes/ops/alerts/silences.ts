@@ -11,6 +11,7 @@ import {
   listSilences,
   matchText,
   readSilence,
+  SilenceForm,
   SilenceRequest,
 } from '../../../services/ops/alerts/silences.ts'
 import { action, idOf, page, type OpsApp } from '../kit.ts'
@@ -18,16 +19,6 @@ import { listApi } from '../paging.ts'
 
 const PATH = '/silences'
 const params = { id: idOf('silence') }
-const Text = Type.Optional(Type.String({ maxLength: 500 }))
-
-/** The form, in which a field may be left empty. */
-export const SilenceForm = Type.Object({
-  match: Type.Optional(Type.String({ maxLength: 5_000 })),
-  for: Text,
-  starts_at: Text,
-  ends_at: Text,
-  reason: Text,
-})
 
 const SilencesQuery = Type.Object({
   /** The alert that the form is filled for. */

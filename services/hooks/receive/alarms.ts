@@ -138,14 +138,14 @@ export const BURST_FORM = `a whole number of refusals from 1 to ${MAX_BURST}; 0 
  * Reads an expected interval in seconds; null (off) for nothing and for 0, undefined for another
  * form.
  */
-export function readInterval(text: string): number | null | undefined {
+function readInterval(text: string): number | null | undefined {
   if (text === '' || text === '0') return null
   const seconds = parseDuration(text) ?? 0
   return seconds < 1 || seconds > MAX_INTERVAL_S ? undefined : seconds
 }
 
 /** Reads a burst's threshold; null (off) for nothing and for 0, undefined for another form. */
-export function readBurst(text: string): number | null | undefined {
+function readBurst(text: string): number | null | undefined {
   if (text === '' || text === '0') return null
   const count = /^\d{1,7}$/.test(text) ? Number(text) : 0
   return count < 1 || count > MAX_BURST ? undefined : count

@@ -8,6 +8,7 @@ import { fitsPattern } from '../../../kernel/text.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../../kernel/time.ts'
 import { field, parsed, validate } from '../../../kernel/validate.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
+import { Instant, Reason } from '../watch/mutes/mutes.ts'
 
 // While a silence lasts, alerts that match it start no session. They are kept, and read again when it
 // ends. Mutes are for checks: they hold back notices.
@@ -17,13 +18,10 @@ export const MAX_SILENCES = 200
 const MAX_MS = 366 * 86_400_000
 const MAX_LABELS = 10
 const MAX_LENGTH = 200
-const REASON = 'must say why, in 1 to 500 characters'
 const TEXT = `1 to ${MAX_LENGTH} characters`
 const MATCH =
   `must name 1 to ${MAX_LABELS} labels with their values, ` +
   `such as {"service": "shop"}, each of ${TEXT}`
-
-const Instant = Type.Unsafe<Date>({ type: 'string', format: 'date-time' })
 
 /** What is silenced, and when: from now on unless it names another beginning. */
 export const SilenceRequest = Type.Object(
@@ -37,17 +35,13 @@ export const SilenceRequest = Type.Object(
       MATCH,
       [isMatch, MATCH],
     ),
-    starts_at: parsed(Type.Optional(Instant), `must be ${INSTANT_FORM}`, readInstant),
+    starts_at: Instant,
     ends_at: parsed(
-      Instant,
+      Type.Unsafe<Date>({ type: 'string', format: 'date-time' }),
       { wrong: `must be ${INSTANT_FORM}`, missing: `is required and must be ${INSTANT_FORM}` },
       readInstant,
     ),
-    reason: field(
-      Type.String({ minLength: 1, maxLength: 500 }),
-      { wrong: REASON, missing: `is required and ${REASON}` },
-      [(text) => text.trim() !== '' && !text.includes('\0'), REASON],
-    ),
+    reason: Reason,
   },
   {
     additionalProperties: false,
@@ -137,19 +131,21 @@ export function matchText(match: Match, between = ' '): string {
     .join(between)
 }
 
+const Text = Type.Optional(Type.String({ maxLength: 500 }))
+
 /** A silence as people type it; a field may be absent or empty. */
-export interface SilenceTexts {
+export const SilenceForm = Type.Object({
   /** A line such as `service=shop` for each label. */
-  match?: string | undefined
+  match: Type.Optional(Type.String({ maxLength: 5_000 })),
   /** How long it lasts, in place of its end. */
-  for?: string | undefined
-  starts_at?: string | undefined
-  ends_at?: string | undefined
-  reason?: string | undefined
-}
+  for: Text,
+  starts_at: Text,
+  ends_at: Text,
+  reason: Text,
+})
 
 /** Reads what people typed; throws 400. */
-export function readSilence(texts: SilenceTexts, now: Date): SilenceRequest {
+export function readSilence(texts: Type.Static<typeof SilenceForm>, now: Date): SilenceRequest {
   const { match = '', for: duration = '', ...times } = texts
   const filled = Object.entries(times).filter(([, text]) => (text ?? '').trim() !== '')
   const given = Object.fromEntries(filled)

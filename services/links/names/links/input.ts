@@ -1,4 +1,5 @@
 import Type from 'typebox'
+import { Visibility } from '../../../../db/links/names/links.ts'
 import { badRequest, type Fault } from '../../../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../../../kernel/text.ts'
 import { field, parsed, validate, withDefault } from '../../../../kernel/validate.ts'
@@ -54,7 +55,7 @@ const fields = {
     'must be an array of strings',
     readTags,
   ),
-  visibility: field(Type.Optional(Type.Enum(['public', 'private', 'secure'])), {
+  visibility: field(Type.Optional(Visibility), {
     code: 'INVALID_VISIBILITY',
     text: 'must be public, private or secure',
   }),

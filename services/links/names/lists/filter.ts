@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import Type from 'typebox'
+import { Visibility } from '../../../../db/links/names/links.ts'
 import { ListOrder } from '../../../../db/links/names/lists.ts'
 import { decodeCursor, encodeCursor } from '../../../../kernel/cursor.ts'
 import { field, parsed, withDefault } from '../../../../kernel/validate.ts'
@@ -26,7 +27,7 @@ const sharedFields = {
 
 /** What only the pages filter by. */
 const pageFields = {
-  visibility: field(withDefault(Type.Enum(['', 'public', 'private', 'secure']), ''), {
+  visibility: field(withDefault(Type.Enum(['', ...Visibility.enum]), ''), {
     code: 'INVALID_VISIBILITY',
     text: 'must be public, private or secure',
   }),

@@ -23,6 +23,12 @@ export const MAX_MUTES = 200
 const MAX_S = 366 * 86_400
 const DEFAULT_ZONE = 'UTC'
 const REASON = 'must say why, in 1 to 500 characters'
+/** Why there is a mute, or a silence. */
+export const Reason = field(
+  Type.String({ minLength: 1, maxLength: 500 }),
+  { wrong: REASON, missing: `is required and ${REASON}` },
+  [(text) => text.trim() !== '' && !text.includes('\0'), REASON],
+)
 const NAME = 'must be a text of 200 characters at most, or null'
 
 const Name = field(withDefault(nullable(Type.String({ maxLength: 200 })), null), NAME, [
@@ -34,7 +40,8 @@ const Duration = parsed(
   `must be ${DURATION_FORM}`,
   (given) => parseDuration(String(given)),
 )
-const Instant = parsed(
+/** A moment, which may be left out. */
+export const Instant = parsed(
   Type.Optional(Type.Unsafe<Date>({ type: 'string', format: 'date-time' })),
   `must be ${INSTANT_FORM}`,
   readInstant,
@@ -61,11 +68,7 @@ export const MuteRequest = Type.Object(
     ends_at: Instant,
     every: Every,
     tz: Zone,
-    reason: field(
-      Type.String({ minLength: 1, maxLength: 500 }),
-      { wrong: REASON, missing: `is required and ${REASON}` },
-      [(text) => text.trim() !== '' && !text.includes('\0'), REASON],
-    ),
+    reason: Reason,
   },
   {
     additionalProperties: false,
