@@ -76,7 +76,13 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
       return { status, headers: { 'cache-control': 'no-store' }, body: null }
     })
     const access = (endpoint.access ?? rules.access) as Access<App, C>
-    const replies = { [status]: returns }
+    const replies = {
+      [status]: returns,
+      ...(method === 'GET' &&
+        returns.headers !== undefined && {
+          304: { description: 'The client has this version', headers: returns.headers },
+        }),
+    }
     return { route, operation: operationOf({ ...endpoint, replies }, { ...rules, ...access }) }
   }
 }
