@@ -81,6 +81,11 @@ export const memoryEndpoints = [
       id: 'updateMemory',
       tag: 'Memories',
       summary: 'Change a memory.',
+      replaces: {
+        current: async ({ app: { ops }, params: { id } }) =>
+          publicMemory(found(await q.findMemory(ops.db, { id }), 'memory')),
+        mayDiffer: ['updated_at'],
+      },
       returns: { description: 'The memory as it is now', schema: Memory },
     },
     form: {
