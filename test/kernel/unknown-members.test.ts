@@ -222,7 +222,15 @@ const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
   '/links/{id}': ['slug', 'updated_at'],
   '/links/{id}/check': ['checkable', 'checked_at', 'problem', 'since', 'state', 'status'],
   '/config': ['max_tier', 'repos_dir', 'results_dir', 'state_dir'],
-  '/memories/{id}': ['updated_at'],
+  '/memories/{id}': [
+    'category',
+    'created_at',
+    'id',
+    'service',
+    'session_id',
+    'tier',
+    'updated_at',
+  ],
   '/checks/{id}': ['last_message', 'since', 'state'],
 }
 
