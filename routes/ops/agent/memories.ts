@@ -85,15 +85,7 @@ export const memoryEndpoints = [
       replaces: {
         current: async ({ app: { ops }, params: { id } }) =>
           publicMemory(found(await q.findMemory(ops.db, { id }), 'memory')),
-        mayDiffer: [
-          'id',
-          'service',
-          'category',
-          'created_at',
-          'updated_at',
-          'session_id',
-          'tier',
-        ],
+        mayDiffer: ['id', 'service', 'category', 'created_at', 'updated_at', 'session_id', 'tier'],
       },
       returns: { description: 'The memory as it is now', schema: Memory },
     },
