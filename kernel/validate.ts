@@ -123,13 +123,18 @@ export function isStrict(schema: TSchema & { additionalProperties?: unknown }): 
 
 const MAX_SHOWN_NAME = 100
 
-/** Refuses a member that a strict schema does not name: most likely a typing error. */
+/**
+ * Refuses a member that a strict schema does not name, and that is not among further known ones:
+ * most likely a typing error.
+ */
 export function refuseUnknown(
   schema: TObject,
   given: Readonly<Record<string, unknown>>,
   status: number,
+  further: Readonly<Record<string, TSchema>> = {},
 ): void {
-  const unknown = Object.keys(given).find((name) => !Object.hasOwn(schema.properties, name))
+  const all = { ...further, ...schema.properties }
+  const unknown = Object.keys(given).find((name) => !Object.hasOwn(all, name))
   if (!isStrict(schema) || unknown === undefined) return
   const name = unknown.slice(0, MAX_SHOWN_NAME).toWellFormed()
   const known = Object.keys(schema.properties).join(', ')

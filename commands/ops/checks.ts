@@ -171,9 +171,9 @@ export const commands = [
     needs: 'database',
     async run({ args, flags }, tools) {
       const { id } = await findCheck(tools.db, args.check)
-      const { definition } = await showHealth(tools.db, id, tools.now())
+      const { check: present } = await showHealth(tools.db, id, tools.now())
       const removed = flags.without?.split('\n') ?? []
-      const check = withoutMembers({ ...definition, ...given(flags) }, removed)
+      const check = withoutMembers({ ...present, ...given(flags) }, removed)
       await changeCheck(toolsOf(tools), id, check, tools.now())
       tools.output.err(`${args.check} is changed`)
       if (flags.json) await printCheck(tools, id, true)
@@ -315,11 +315,11 @@ async function printCheck(
 ): Promise<void> {
   const shown = await showHealth(db, id, now())
   if (json) return output.out(JSON.stringify(shown))
-  const { source, definition } = shown
+  const { source, check } = shown
   output.out(`${referenceOf(shown)}: ${foundLine(shown)}`)
   output.out(`since ${shown.since.toISOString()}`)
   output.out(source === 'hand' ? 'made by hand:' : 'from the inventory file')
-  if (definition !== null) output.out(JSON.stringify(definition, null, 2))
+  if (check !== null) output.out(JSON.stringify(check, null, 2))
 }
 
 function toolsOf(tools: DatabaseTools) {

@@ -91,6 +91,19 @@ export interface ApiNotes<R extends TSchema> extends Notes {
   returns: Returns<R>
 }
 
+/** What an endpoint of the API declares that replaces a thing: what GET gives, it takes. */
+export interface Replacing<ThingCall, R extends TSchema> {
+  replaces?: {
+    /**
+     * The thing as it is now, as GET answers it. Members of it that the body does not have are
+     * read-only: they may come back unchanged, and are refused when they differ.
+     */
+    current(call: ThingCall): Unchanging<Static<R>> | Promise<Unchanging<Static<R>>>
+    /** Those that are ignored when they differ: they change by themselves, or a contract says so. */
+    mayDiffer: readonly (keyof NoInfer<Static<R>> & string)[]
+  }
+}
+
 /** What an endpoint declares that answers bytes, a stream or a WebSocket, and reads its own body. */
 export interface RawNotes {
   /** GET where it is not given. */
@@ -125,7 +138,7 @@ export interface Action<
 > extends Pick<Declaration<App, C, P, Q, F, B, unknown>, 'params' | 'query' | 'find' | 'body'> {
   /** Makes the change, and gives what the API answers. */
   act(call: ActionCall<App, C, P, Q, F, B>): Promise<Result>
-  api: Place<App, C> & ApiNotes<R>
+  api: Place<App, C> & ApiNotes<R> & Replacing<Call<App, C, Static<TObject<P>>, Static<Q>, F>, R>
   form: Place<App, C> &
     FormNotes<Call<App, C, Static<TObject<P>>, Static<Q>, F>, Fields> & {
       /** The fields of the form, where it has more or others than the body of the API. */

@@ -11,10 +11,11 @@ import type {
   Endpoint,
   FormNotes,
   RawNotes,
+  Replacing,
   ServiceRules,
   Unchanging,
 } from './declaration.ts'
-import { operationOf } from './notes.ts'
+import { operationOf, replacingBody } from './notes.ts'
 import { jsonReply, unlessKnown } from './reply.ts'
 import type { Answer, Route } from './router.ts'
 import { ignoredHeader, readObject, readTexts, readTyped } from './sent.ts'
@@ -60,15 +61,18 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
     B extends TObject,
     R extends TSchema,
   >(
-    endpoint: Declaration<App, C, P, Q, F, B, Unchanging<Static<R>> | void> & ApiNotes<R>,
+    endpoint: Declaration<App, C, P, Q, F, B, Unchanging<Static<R>> | void> &
+      ApiNotes<R> &
+      Replacing<Call<App, C, Static<TObject<P>>, Static<Q>, F>, R>,
   ): Endpoint<App> => {
-    const { body, returns, method } = endpoint
+    const { body, returns, method, replaces } = endpoint
     const { status = returns.schema === undefined ? 204 : 200, schema, headersOf } = returns
     const route = routeOf(rules, method, endpoint, unchanged, async (call) => {
-      const read = body && (await readObject(body, call.context, rules))
+      const replaced = replaces && { ...replaces, current: () => replaces.current(call) }
+      const read = body && (await readObject(body, call.context, rules, schema, replaced))
       const value = await endpoint.answer({ ...call, body: read?.sent as Static<B> })
       if (schema !== undefined) {
-        const ignored = ignoredHeader(read?.unknown ?? [], schema)
+        const ignored = ignoredHeader(read?.ignored ?? [])
         const headers = { ...headersOf?.(value as Static<R>), ...ignored }
         const reply = jsonReply(value, status, headers)
         return method === 'GET' ? unlessKnown(reply, call.context.headers) : reply
@@ -83,7 +87,12 @@ function apiOf<App, Viewer>(rules: ServiceRules<App, Viewer>) {
           304: { description: 'The client has this version', headers: returns.headers },
         }),
     }
-    return { route, operation: operationOf({ ...endpoint, replies }, { ...rules, ...access }) }
+    const shown = {
+      ...endpoint,
+      ...(body && replaces && schema && { body: replacingBody(body, schema) }),
+      replies,
+    }
+    return { route, operation: operationOf(shown, { ...rules, ...access }) }
   }
 }
 

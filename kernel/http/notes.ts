@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from 'typebox'
+import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import type { Operation } from '../openapi.ts'
 import { isStrict } from '../validate.ts'
 import type { ReplyHeaders } from './reply.ts'
@@ -61,4 +61,16 @@ export function operationOf(
     ...alwaysRefuses,
   ]
   return { ...endpoint, access: guard, needsToken, refusals }
+}
+
+/**
+ * A body that replaces a thing, as the document shows it. A strict one also takes the other members
+ * of the answer, as they are; any other body takes further members anyway.
+ */
+export function replacingBody(body: TObject, answer: TSchema): TObject {
+  if (!isStrict(body) || !Type.IsObject(answer)) return body
+  const readOnly = Object.entries<TSchema>(answer.properties).map(
+    ([name, schema]) => [name, { ...schema, readOnly: true }] as const,
+  )
+  return { ...body, properties: { ...Object.fromEntries(readOnly), ...body.properties } }
 }

@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
+import { objectOf } from '../json.ts'
 import { refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
 import { queryOf, type Context } from './context.ts'
@@ -25,35 +27,52 @@ export function readQuery<Q extends TObject>(query: Q | undefined, context: Cont
   return validateQuery(query, queryOf(context))
 }
 
+/** What a PUT replaces. */
+interface Replaced {
+  /** It as it is now, as GET answers it. */
+  current: () => unknown
+  /** Members that may differ from it. */
+  mayDiffer: readonly string[]
+}
+
 /**
- * The validated JSON object of a request, and the names of members that are not known, where the
- * schema does not refuse them.
+ * The validated JSON object of a request, and the names of ignored members for `ignoredHeader`.
+ * Those of the answer that the body does not have are read-only: of a thing that is replaced, they
+ * must be as they are now. Elsewhere they are not named, so that what GET gives may be sent back.
  */
 export async function readObject<B extends TObject>(
   body: B,
   context: Context,
   { bodyLimit, unknownMember = 400 }: { bodyLimit: number; unknownMember?: number },
-): Promise<{ sent: Static<B>; unknown: readonly string[] }> {
+  answer?: TSchema,
+  replaced?: Replaced,
+): Promise<{ sent: Static<B>; ignored: readonly string[] }> {
   const given = await readJson(context, bodyLimit)
-  refuseUnknown(body, given, unknownMember)
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(body.properties, name))
-  return { sent: validate(body, given), unknown }
+  const shown = answer !== undefined && Type.IsObject(answer) ? answer.properties : {}
+  refuseUnknown(body, given, unknownMember, replaced && shown)
+  const sent = validate(body, given)
+  const others = Object.keys(given).filter((name) => !Object.hasOwn(body.properties, name))
+  const unknown = others.filter((name) => !Object.hasOwn(shown, name))
+  const readOnly = others.filter((name) => Object.hasOwn(shown, name))
+  if (replaced === undefined || readOnly.length === 0) return { sent, ignored: unknown }
+  // As JSON has it: times are texts.
+  const current = objectOf(JSON.parse(JSON.stringify(await replaced.current())))
+  const differing = readOnly.filter((name) => !isDeepStrictEqual(given[name], current[name]))
+  const refused = differing.find((name) => !replaced.mayDiffer.includes(name))
+  if (refused !== undefined) {
+    const message = `${refused} is read-only: leave it out, or send it unchanged.`
+    throw new Fault(unknownMember, 'BAD_REQUEST', message, { field: refused })
+  }
+  return { sent, ignored: [...unknown, ...differing] }
 }
 
 /** Names of members that an answer lists; longer ones and others are left out. */
 const SHOWN_NAME = /^[\w.-]{1,64}$/
 const MAX_SHOWN_NAMES = 10
 
-/**
- * The header that names members which were ignored, so that nobody believes in them. Members of the
- * answer are known: what GET gives may be sent back.
- */
-export function ignoredHeader(
-  unknown: readonly string[],
-  answer: TSchema,
-): Readonly<Record<string, string>> {
-  const known = Type.IsObject(answer) ? answer.properties : {}
-  const names = unknown.filter((name) => !Object.hasOwn(known, name) && SHOWN_NAME.test(name))
+/** The header that names members which were ignored, so that nobody believes in them. */
+export function ignoredHeader(ignored: readonly string[]): Readonly<Record<string, string>> {
+  const names = ignored.filter((name) => SHOWN_NAME.test(name))
   if (names.length === 0) return {}
   return { 'ignored-members': names.slice(0, MAX_SHOWN_NAMES).join(', ') }
 }

@@ -31,6 +31,11 @@ export const configEndpoints = [
       tag: 'Config',
       summary: 'Change the given fields; read-only and unknown ones are ignored.',
       returns: { description: 'The configuration as it is now', schema: Config },
+      // By decisions.md section 5, a read-only field that differs is ignored.
+      replaces: {
+        current: ({ app: { ops } }) => ops.config.current,
+        mayDiffer: ['max_tier', 'state_dir', 'results_dir', 'repos_dir'],
+      },
     },
     form: {
       path: '/config',

@@ -12,7 +12,7 @@ type Shown = {
   readonly name: string
   readonly state: string
   readonly muted_until: string | null
-  readonly definition: object | null
+  readonly check: object | null
 }
 
 // A server whose inventory file has the check shop/front, and a port that takes connections.
@@ -50,8 +50,8 @@ await t.test('a check that is made by hand', async (t) => {
     const shown = await json('show store/db')
     return shown.state === 'ok' && shown
   }, 'its first look')
-  const definition = { type: 'tcp', name: 'db', host: '127.0.0.1', port, every: '10m', retries: 0 }
-  t.match(seen, { source: 'hand', definition, last_message: 'takes connections', every_s: 600 })
+  const check = { type: 'tcp', name: 'db', host: '127.0.0.1', port, every: '10m', retries: 0 }
+  t.match(seen, { source: 'hand', check, last_message: 'takes connections', every_s: 600 })
 
   // The server looks at once.
   t.match(await checks('run store/db'), { code: 0, stdout: 'ok  takes connections\n' })
@@ -61,7 +61,7 @@ await t.test('a check that is made by hand', async (t) => {
   t.match(await checks('set store/db --every 5m --without retries'), { code: 0 })
   const shown = await json('show store/db')
   const kept = { type: 'tcp', name: 'db', host: '127.0.0.1', port: 1, every: '5m' }
-  t.same(shown.definition, kept, 'what no flag names stays')
+  t.same(shown.check, kept, 'what no flag names stays')
   t.match(await checks('show store/db'), { code: 0, stdout: /^made by hand:$/m })
   t.match(await checks('show shop/front'), { code: 0, stdout: /^from the inventory file$/m })
   const { stdout } = await checks('list')
@@ -72,7 +72,7 @@ await t.test('a check that is made by hand', async (t) => {
   const added = await checks('add root --service host --from - --every 60 --json', { input })
   t.match(added, { code: 0, stderr: 'host/root runs from now on\n' })
   const root = { type: 'disk', path: '/', max_percent: 99.5, every: 60, name: 'root' }
-  t.same(JSON.parse(added.stdout).definition, root, 'from JSON, by standard input')
+  t.same(JSON.parse(added.stdout).check, root, 'from JSON, by standard input')
   const removed = await checks('remove host/root')
   t.match(removed, { code: 0, stdout: '', stderr: 'host/root is removed\n' })
   t.same(await namesOf(), ['shop/front', 'store/db'])
@@ -81,8 +81,8 @@ await t.test('a check that is made by hand', async (t) => {
 await t.test('checks: what is refused', async (t) => {
   const state = async (): Promise<unknown> => [
     await namesOf(),
-    (await json('show store/db')).definition,
-    (await json('show shop/front')).definition,
+    (await json('show store/db')).check,
+    (await json('show shop/front')).check,
   ]
   const checksOf = (words: string) => ['checks', ...words.split(' ')]
   const add = (words: string) => checksOf(`add x --service s ${words}`)

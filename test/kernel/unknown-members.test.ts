@@ -1,5 +1,12 @@
-import { t } from 'tap'
-import { apiOf, openApiOf, operationsOf, type Api } from '../helpers/api.ts'
+import { t, type Test } from 'tap'
+import {
+  apiOf,
+  openApiOf,
+  operationsOf,
+  type Api,
+  type Described,
+  type Document,
+} from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -7,10 +14,11 @@ import { linksServer } from '../helpers/links.ts'
 import { inventoryFile } from '../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startServer } from '../helpers/server.ts'
+import { startServer, type Service } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-// A member that is spelled wrong is refused where a contract does not say otherwise (decisions.md section 7).
+// A member that is spelled wrong is refused where a contract does not say otherwise, and so is a
+// read-only member that differs (decisions.md section 7).
 
 const [, postgres] = backends
 const key = secret('chat-key')
@@ -120,10 +128,7 @@ await t.test('the documents say which bodies take no other members', async (t) =
     const { text } = await request(`${base}/api/openapi.yaml`)
     const document = openApiOf(text)
     for (const { method, path, operation } of operationsOf(document)) {
-      const { requestBody } = operation as { requestBody?: Body }
-      const schema = requestBody?.content['application/json']?.schema
-      const name = schema?.$ref?.split('/').at(-1) ?? ''
-      const shown = (document.components.schemas[name] ?? schema) as Closed | undefined
+      const shown = bodyOf(document, operation)
       if (shown?.additionalProperties !== false) continue
       strict.push(`${method} ${path}`)
       const status = base === ops ? '400' : '422'
@@ -139,9 +144,20 @@ await t.test('the documents say which bodies take no other members', async (t) =
   t.same(strict.toSorted(), named.toSorted())
 })
 
-type Closed = { readonly additionalProperties?: boolean }
+type Closed = {
+  readonly additionalProperties?: boolean
+  readonly properties?: Readonly<Record<string, { readonly readOnly?: boolean }>>
+}
 type Body = {
   readonly content: Readonly<Record<string, { readonly schema: Closed & { $ref?: string } }>>
+}
+
+/** What an operation takes, by its document. */
+function bodyOf(document: Document, operation: Described): Closed | undefined {
+  const { requestBody } = operation as { requestBody?: Body }
+  const schema = requestBody?.content['application/json']?.schema
+  const name = schema?.$ref?.split('/').at(-1) ?? ''
+  return (document.components.schemas[name] as Closed | undefined) ?? schema
 }
 
 /** What the contracts name takes what it does not know, as it always did. */
@@ -185,3 +201,144 @@ await t.test('links and ops take them where their contracts name the body', asyn
     ['POST /sessions/trigger', { prompt: 'Look.' }, 201],
   ])
 })
+
+/** Read-only members that are ignored when they differ: they change by themselves, or by contract. */
+const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
+  '/destinations/{name}': [
+    'dead',
+    'delivered',
+    'failing',
+    'gap',
+    'gap_through',
+    'last_at',
+    'last_detail',
+    'last_status',
+    'mean_ms',
+    'oldest_at',
+    'position',
+    'waiting',
+  ],
+  '/searches/{id}': [],
+  '/links/{id}': ['slug', 'updated_at'],
+  '/links/{id}/check': ['checkable', 'checked_at', 'problem', 'since', 'state', 'status'],
+  '/config': ['max_tier', 'repos_dir', 'results_dir', 'state_dir'],
+  '/memories/{id}': [
+    'category',
+    'created_at',
+    'id',
+    'service',
+    'session_id',
+    'tier',
+    'updated_at',
+  ],
+  '/checks/{id}': ['last_message', 'since', 'state'],
+}
+
+await t.test(
+  'what GET gives, PUT takes: read-only members are unchanged, or refused',
+  async (t) => {
+    await apiOf(hooks)('POST', '/searches', { name: 'pushes', query: 'q=push' })
+    const { token } = await linksServer(server, env).user('cleo')
+    await apiOf(links, token)('POST', '/links', { slug: 'wiki', url: 'https://example.com/' })
+    const bases = [
+      { service: 'hooks', base: hooks, token: undefined },
+      { service: 'links', base: links, token },
+      { service: 'ops', base: ops, token: key },
+    ] as const
+    const walked: string[] = []
+    for (const listener of bases) {
+      const document = openApiOf((await request(`${listener.base}/api/openapi.yaml`)).text)
+      for (const { method, path: whole, operation } of operationsOf(document)) {
+        const path = whole.replace('/api/v1', '')
+        const { get } = document.paths[whole] ?? {}
+        // The switch of pauses takes what to pause; since when and by whom it is paused are its own.
+        const isThing = method === 'PUT' && (get !== undefined || path.endsWith('}'))
+        if (!isThing || path === '/pause') continue
+        walked.push(path)
+        const body = bodyOf(document, operation) ?? {}
+        await t.test(path, async (t) => {
+          const { address, read } = await thingAt(apiOf(listener.base, listener.token), path)
+          await takesItself(t, listener, {
+            address,
+            read,
+            body,
+            mayDiffer: MAY_DIFFER[path] ?? [],
+          })
+        })
+      }
+    }
+    t.same(walked.toSorted(), Object.keys(MAY_DIFFER).toSorted())
+  },
+)
+
+type Thing = Readonly<Record<string, unknown>>
+
+/** The first thing of a path, such as `/checks/{id}`, by GET of itself or else of its list. */
+async function thingAt(api: Api, path: string) {
+  const [list = '', parameter, rest = ''] = path.split(/\/\{(\w+)\}/)
+  const first = async (): Promise<Thing> => {
+    const { json } = await api<Thing>('GET', list)
+    return Object.values(json).find(Array.isArray)?.[0] ?? {}
+  }
+  const address = parameter === undefined ? list : `${list}/${(await first())[parameter]}${rest}`
+  const read = async (): Promise<Thing> => {
+    const { status, json } = await api<Thing>('GET', address)
+    return status === 200 ? json : await first()
+  }
+  return { address, read }
+}
+
+type Listener = {
+  readonly service: Service
+  readonly base: string
+  readonly token: string | undefined
+}
+type Replaceable = {
+  readonly address: string
+  readonly read: () => Promise<Thing>
+  readonly body: Closed
+  readonly mayDiffer: readonly string[]
+}
+
+/** PUT takes what GET gives; each of its read-only members with another value is ignored or refused. */
+async function takesItself(
+  t: Test,
+  { service, base, token }: Listener,
+  { address, read, body, mayDiffer }: Replaceable,
+): Promise<void> {
+  const api = apiOf(base, token)
+  const stable = async () => {
+    const members = Object.entries(await read())
+    return members.filter(([name]) => name !== 'version' && !mayDiffer.includes(name))
+  }
+  const before = await stable()
+  const thing = await read()
+  t.equal((await api('PUT', address, thing)).status, 200, 'it is taken')
+  t.same(await stable(), before, 'it is as before')
+
+  const { properties = {}, additionalProperties } = body
+  const undescribed = Object.keys(thing).filter((name) => !(name in properties))
+  if (additionalProperties === false) t.same(undescribed, [], 'the document names all')
+  const readOnly = Object.keys(thing).filter((name) => {
+    return undescribed.includes(name) || properties[name]?.readOnly === true
+  })
+  for (const name of mayDiffer) {
+    t.ok(readOnly.includes(name), `${name} is read-only`)
+    const answer = await api('PUT', address, { ...(await read()), [name]: 'other' })
+    t.equal(answer.status, 200, `${name} is ignored`)
+    t.match(answer.headers['ignored-members'], new RegExp(`\\b${name}\\b`), 'and named')
+  }
+  const present = await read()
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const status = service === 'hooks' ? 422 : 400
+  const code = service === 'links' ? 'BAD_REQUEST' : undefined
+  const refused = readOnly.filter((name) => !mayDiffer.includes(name))
+  await refuseAll(
+    t,
+    { service, base, headers, state: stable },
+    refused.map((name): Refusal => {
+      const call = { call: `PUT /api/v1${address}`, body: { ...present, [name]: 'other' } }
+      return [call, status, code, new RegExp(`^${name} is read-only: `)]
+    }),
+  )
+}

@@ -31,7 +31,31 @@ export const DestinationTarget = Type.Object({
 })
 export type DestinationTarget = Type.Static<typeof DestinationTarget>
 
-/** A destination with its counts; `waiting` and `dead` are counted up to a limit. */
+/** What deliveries make of a destination; `waiting` and `dead` are counted up to a limit. */
+const Measures = Type.Object({
+  /** Failures have disabled it, or its newest attempt failed. */
+  failing: Type.Boolean(),
+  /** Every event up to this id was considered. */
+  position: Type.Integer(),
+  delivered: Type.Integer(),
+  waiting: Type.Integer(),
+  dead: Type.Integer(),
+  /** Wanted events that retention removed before they were delivered, and the highest of them. */
+  gap: Type.Integer(),
+  gap_through: nullable(Type.Integer()),
+  /** When the oldest waiting event was received. */
+  oldest_at: nullable(Timestamp),
+  /** The newest attempt that has ended. */
+  last_at: nullable(Timestamp),
+  last_status: nullable(Type.Integer()),
+  last_detail: nullable(Type.String()),
+  mean_ms: nullable(Type.Number()),
+})
+
+/** The members of a destination that change by themselves. */
+export const MEASURED = Object.keys(Measures.properties) as (keyof typeof Measures.properties)[]
+
+/** A destination as it is shown. */
 export const Destination = Type.Object({
   name: Type.String(),
   /** Another one after each edit. */
@@ -50,23 +74,7 @@ export const Destination = Type.Object({
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),
   disabled_by: nullable(Type.Enum(['operator', 'failures'])),
-  /** Failures have disabled it, or its newest attempt failed. */
-  failing: Type.Boolean(),
-  /** Every event up to this id was considered. */
-  position: Type.Integer(),
-  delivered: Type.Integer(),
-  waiting: Type.Integer(),
-  dead: Type.Integer(),
-  /** Wanted events that retention removed before they were delivered, and the highest of them. */
-  gap: Type.Integer(),
-  gap_through: nullable(Type.Integer()),
-  /** When the oldest waiting event was received. */
-  oldest_at: nullable(Timestamp),
-  /** The newest attempt that has ended. */
-  last_at: nullable(Timestamp),
-  last_status: nullable(Type.Integer()),
-  last_detail: nullable(Type.String()),
-  mean_ms: nullable(Type.Number()),
+  ...Measures.properties,
 })
 export type Destination = Type.Static<typeof Destination>
 

@@ -16,6 +16,9 @@ const Found = Type.Object({
   problem: nullable(Type.String({ description: 'What is wrong, for people' })),
 })
 
+/** The members of a check that its runs change. */
+export const FOUND = Object.keys(Found.properties) as (keyof typeof Found.properties)[]
+
 /** What the check of one link has found. */
 export const Health = Type.Object({
   enabled: Type.Boolean({ description: 'false: its owners have left it out of the checks' }),

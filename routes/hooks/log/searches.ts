@@ -11,6 +11,7 @@ import type { View } from '../../../kernel/http/view.ts'
 import { parsed } from '../../../kernel/validate.ts'
 import {
   addSearch,
+  findSearch,
   listSearches,
   removeSearch,
   renameSearch,
@@ -89,6 +90,10 @@ export const searchEndpoints = [
       id: 'renameSearch',
       summary: 'Rename a saved search.',
       returns: { description: 'The search', schema: Search },
+      replaces: {
+        current: ({ app, params: { id } }) => findSearch(app.hooks.db, id),
+        mayDiffer: [],
+      },
       refuses: [...usual.refuses, 409, 422],
     },
     form: {

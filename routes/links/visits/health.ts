@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Health, HealthState } from '../../../db/links/visits/health.ts'
+import { FOUND, Health, HealthState } from '../../../db/links/visits/health.ts'
 import { healthView } from '../../../html/links/visits/health/report.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import { healthOf, listChecked, setChecked } from '../../../services/links/visits/health/health.ts'
@@ -58,6 +58,10 @@ export const healthEndpoints = [
       id: 'setCheck',
       tag,
       summary: 'Leave the address of a link out of the checks, or have it checked.',
+      replaces: {
+        current: ({ app: { links }, params: { id } }) => healthOf(links.db, id),
+        mayDiffer: ['checkable', 'state', ...FOUND],
+      },
       returns: health,
     },
     form: {

@@ -81,6 +81,12 @@ export const memoryEndpoints = [
       id: 'updateMemory',
       tag: 'Memories',
       summary: 'Change a memory.',
+      // By ops.md section 4, PUT takes three fields; the others stay, whatever is sent.
+      replaces: {
+        current: async ({ app: { ops }, params: { id } }) =>
+          publicMemory(found(await q.findMemory(ops.db, { id }), 'memory')),
+        mayDiffer: ['id', 'service', 'category', 'created_at', 'updated_at', 'session_id', 'tier'],
+      },
       returns: { description: 'The memory as it is now', schema: Memory },
     },
     form: {

@@ -84,6 +84,10 @@ export const checkEndpoints = [
       summary: 'Change the definition of a check that was made by hand; service and name stay.',
       refuses: [409],
       returns: { description: 'The check as it is now', schema: ShownHealth },
+      replaces: {
+        current: ({ app: { ops }, params: { id }, now }) => showHealth(ops.db, id, now),
+        mayDiffer: ['state', 'since', 'last_message'],
+      },
     },
     form: {
       path: `${PATH}/:id`,

@@ -47,6 +47,15 @@ export function listSearches(db: Executor): Promise<readonly Search[]> {
   return q.listSearches(db, { limit: MAX_SEARCHES })
 }
 
+/** One of them; throws 404. */
+export async function findSearch(db: Executor, id: number): Promise<Search> {
+  const searches = await listSearches(db)
+  return found(
+    searches.find((search) => search.id === id),
+    'Search',
+  )
+}
+
 /** Saves the filters of an address. Throws 400 and 422 for wrong ones, 409 for a taken name. */
 export function addSearch(
   tools: ChangeTools,

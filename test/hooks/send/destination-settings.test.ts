@@ -270,6 +270,10 @@ await t.test('a credential that is left out of a change stays; null removes it',
   await untilListed(env, 'kept', { delivered: 2 })
   t.equal(newest().headers.authorization, undefined)
   t.equal(newest().headers['webhook-signature'], undefined)
+  const { json } = await api<Shown>('PUT', '/destinations/kept', { url, headers: { 'X-A': key } })
+  t.same(json.headers, { 'x-a': 'configured' })
+  const cleared = await api<Shown>('PUT', '/destinations/kept', { url, headers: {} })
+  t.same(cleared.json.headers, {}, 'an empty object is none')
   await destination(env, 'remove', 'kept')
 })
 
@@ -569,7 +573,7 @@ await t.test('what is refused', async (t) => {
       [made({ provider: 'none' }), /^There is no provider "none"/],
       [put({ url: 'http://10.0.0.1/' }), /HOOKS_REPLAY_TARGETS/],
       [put({ url: `${CLOSED}other?token=«redacted»` }), /^url has «red/],
-      [put({ name: 'new' }), /^name is not known/],
+      [put({ name: 'new' }), /^name is read-only/],
       [put({ providers: ['lan'] }), /^There is no provider "lan"/],
       [put({ since: '999999' }), /^since must not be after event \d/],
       [put({ sign_with: { scheme: 'standard' } }), /secret of sign_with is missing/],

@@ -92,16 +92,16 @@ await t.test('the API: a check is added, changed, run and removed', async (t) =>
   const added = await add('plain', check)
   t.equal(added.status, 201)
   const name = `tcp 127.0.0.1:${port}`
-  t.match(added.json, { name, source: 'hand', definition: { ...check, name } })
+  t.match(added.json, { name, source: 'hand', check: { ...check, name } })
   const path = `/checks/${added.json.id}`
   const ran = await api<Check>('POST', `${path}/run`)
   t.match([ran.status, ran.json], [200, { state: 'ok', last_message: 'takes connections' }])
   const changed = await api<Check>('PUT', path, { check: { ...check, port: 1, retries: 9 } })
   t.match([changed.status, changed.json.name], [200, name], 'it keeps its name')
   t.match((await api<Check>('POST', `${path}/run`)).json, { state: 'fail' }, 'it counts at once')
-  t.match((await api<Check>('GET', path)).json, { definition: { port: 1, retries: 9 } })
+  t.match((await api<Check>('GET', path)).json, { check: { port: 1, retries: 9 } })
   const ofFile = (await api<Check>('GET', `/checks/${front.id}`)).json
-  t.match(ofFile, { source: 'file', definition: null })
+  t.match(ofFile, { source: 'file', check: null })
   t.equal((await api('DELETE', path)).status, 204)
   t.notOk(await named(`plain/${name}`))
 })
@@ -331,7 +331,7 @@ await t.test('the address of a heartbeat is shown once', async (t) => {
   t.equal(status, 201)
   const url = json.beat_url ?? ''
   t.match(url, new RegExp(`^${base}/beat/[\\w-]{32}$`))
-  t.match(json, { definition: { token_sha256: /^[0-9a-f]{64}$/ } })
+  t.match(json, { check: { token_sha256: /^[0-9a-f]{64}$/ } })
   t.equal((await request(url)).status, 200, 'it takes calls at once')
   await until(async () => /called \d+ s ago/.test(await page(`/checks/${json.id}`)), 'the call')
   for (const path of [`/checks/${json.id}`, '/checks', `/api/v1/checks/${json.id}`]) {
@@ -350,7 +350,7 @@ await t.test('values of headers are sent, stored encrypted and never shown', asy
   const headers = { authorization: `Bearer ${key}` }
   const plain = { type: 'http', name: 'sealed', url: shop.url, headers, every: '24h' }
   const { json } = await add('shop', plain)
-  t.match(json, { definition: { headers: { authorization: 'configured' } } })
+  t.match(json, { check: { headers: { authorization: 'configured' } } })
   await until(() => shop.received.length > 0, 'the look')
   t.match(shop.received.at(-1)?.headers, headers)
   for (const path of [`/checks/${json.id}`, `/api/v1/checks/${json.id}`, '/checks', '/audit']) {
@@ -362,6 +362,8 @@ await t.test('values of headers are sent, stored encrypted and never shown', asy
   t.equal((await api('PUT', `/checks/${json.id}`, { check: kept })).status, 200)
   await until(() => shop.received.length > before, 'another look')
   t.match(shop.received.at(-1)?.headers, headers, 'a value that stays is stored still')
+  const cleared = await api('PUT', `/checks/${json.id}`, { check: { ...plain, headers: {} } })
+  t.notMatch(cleared.text, 'authorization', 'an empty object is none')
 
   const sealer = createSecretBox(randomBytes(32), randomBytes)
   const place = { service: 'shop', name: 'web' }

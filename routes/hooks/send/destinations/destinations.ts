@@ -1,5 +1,5 @@
 import Type from 'typebox'
-import { Destination } from '../../../../db/hooks/send/destinations.ts'
+import { Destination, MEASURED } from '../../../../db/hooks/send/destinations.ts'
 import {
   destinationsFragment,
   destinationsPage,
@@ -149,6 +149,10 @@ export const destinationEndpoints = [
         ),
       }),
       returns: destinationReply('The destination as it is now'),
+      replaces: {
+        current: ({ app, params: { name } }) => findDestination(app.hooks.db, name),
+        mayDiffer: MEASURED,
+      },
       refuses: [...refuses, 412, 422],
     },
     form: {

@@ -78,6 +78,8 @@ export const linkEndpoints = [
     headers: changeHeaders,
     find: changeableLink,
     body: LinkUpdate,
+    // A slug that differs is ignored by contract.
+    replaces: { current: ({ found }) => plainLink(found), mayDiffer: ['slug', 'updated_at'] },
     returns: linkReply('The link as it is now'),
     refuses: [409, 412, 500],
     async answer({ app: { links }, caller, params: { id }, found, body, now, context }) {

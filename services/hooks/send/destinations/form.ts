@@ -114,12 +114,16 @@ function readSignWith(given: unknown): SignWith | null | undefined {
   return fits ? { scheme: scheme as string | undefined, secret } : undefined
 }
 
-/** The members of an object, or the lines of a field; a line without a value removes a header. */
+/**
+ * The members of an object, of which an empty one is none (null); or the lines of a field, where a
+ * line without a value removes a header.
+ */
 function readHeaders(given: unknown): HeaderValues | null | undefined {
   if (given === null) return null
   if (typeof given === 'string') return readHeaderLines(given)
   if (!isObject(given)) return undefined
   const values = Object.values(given)
+  if (values.length === 0) return null
   const fit = values.every((value) => value === null || typeof value === 'string')
   return fit ? (given as HeaderValues) : undefined
 }
@@ -157,7 +161,7 @@ const credentials = {
     Type.Optional(
       Type.Unsafe<HeaderValues | null>({
         anyOf: [{ type: 'object' }, { type: 'string' }, { type: 'null' }],
-        description: 'Further headers; a value of null removes one',
+        description: 'Further headers; a value of null removes one, {} all',
       }),
     ),
     HEADERS_FORM,

@@ -155,7 +155,7 @@ export type ListedHealth = Type.Static<typeof ListedHealth>
 export const ShownHealth = Type.Object({
   ...ListedHealth.properties,
   source: Source,
-  definition: nullable(
+  check: nullable(
     Type.Unsafe<Definition>({ type: 'object', description: 'null: the inventory file has it' }),
   ),
 })
@@ -170,7 +170,7 @@ export function toListed(check: CheckHealth): ListedHealth {
 /** One of them with what defines it; throws 404. */
 export async function showHealth(db: Executor, id: number, now: Date): Promise<ShownHealth> {
   const check = await findHealth(db, id, now)
-  return { ...toListed(check), source: check.source, definition: await findDefinition(db, id) }
+  return { ...toListed(check), source: check.source, check: await findDefinition(db, id) }
 }
 
 function isKnown({ state }: CheckHealth): boolean {
