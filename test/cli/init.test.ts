@@ -207,9 +207,12 @@ t.test(
     const settings = join(root, 'etc/gatehouse/gatehouse.env')
     const key = join(root, 'etc/gatehouse/credentials/gatehouse_secret_key')
 
-    const failed = await runCli(['init', '--install'], { env: { ...env, DESTDIR: root } })
-    t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
-    t.notOk(existsSync(settings), 'without a program there are no settings')
+    // With an executable that somebody has built it would go on.
+    if (!existsSync(join(ROOT, 'dist/gatehouse'))) {
+      const failed = await runCli(['init', '--install'], { env: { ...env, DESTDIR: root } })
+      t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
+      t.notOk(existsSync(settings), 'without a program there are no settings')
+    }
 
     const shell = { ...installing, DATABASE_URL: 'postgres://127.0.0.1:1/none' }
     const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: shell })

@@ -243,6 +243,7 @@ t.test('lists of links, and what is refused', async (t) => {
         ['rm nothing', none],
         ['stats nothing', none],
         ['add alpha https://a.test/', 'slug already taken'],
+        ['add free ftp://a.test/', /^gatehouse: url must be an http:\/\/ or https:\/\/ URL with/],
         ['list --owner no@example.com', /no user has the e-mail address/],
       ),
       ...rows(
@@ -259,7 +260,6 @@ t.test('lists of links, and what is refused', async (t) => {
         ['make', /Unknown action "make", expected one of list, show, add, edit, rm, stats/],
         ['add a_b https://a.test/', /^gatehouse: SLUG must have 2 to 64 of a-z/],
         ['add api https://a.test/', /^gatehouse: SLUG is reserved/],
-        ['add free ftp://a.test/', /^gatehouse: URL must be an http:\/\/ or https:\/\/ URL with/],
         ['add free', 'Missing URL: where it leads'],
         ['edit taken', /^gatehouse: Nothing to change: name a field/],
         ['edit taken --url=', /--url must be an http/],
