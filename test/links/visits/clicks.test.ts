@@ -46,15 +46,21 @@ const root = await pageUser(links, 'root', { admin: true })
 const query = (text: string) => server.query(env, text)
 
 /** The statistics of a link, once so many visits are in the database with their sources. */
-async function statsWith({ api }: Caller, id: string, visits: number): Promise<Stats> {
+async function statsWith(
+  { api }: Caller,
+  id: string,
+  visits: number,
+  previews = 0,
+): Promise<Stats> {
   return until(async () => {
     const { status, json } = await api<Stats>('GET', `/links/${id}/stats`)
     if (status !== 200) throw new Error(`stats answered ${status}`)
     const sums = [json.clients, json.referrers].map((rows) =>
       rows.reduce((sum, row) => sum + row.visits, 0),
     )
-    return [json.total, ...sums].every((sum) => sum === visits) && json
-  }, `${visits} visits`)
+    const isAll = [json.total, ...sums].every((sum) => sum === visits)
+    return isAll && json.by_kind.preview >= previews && json
+  }, `${visits} visits and ${previews} previews`)
 }
 
 /** What is counted: `SLUG KIND` → clicks. */
@@ -125,8 +131,9 @@ await t.test('what counts, from where, and with what', async (t) => {
   const named = { 'X-Forwarded-For': '203.0.113.77', 'Remote-Email': ann.email }
   t.equal((await visit(base, '/secret', { headers: named })).status, 302)
 
-  const stats = await statsWith(ann, id, 17)
-  t.same(stats.by_kind, { human: 14, bot: 3, preview: 4 + PREVIEWS.length })
+  const preview = 4 + PREVIEWS.length
+  const stats = await statsWith(ann, id, 17, preview)
+  t.same(stats.by_kind, { human: 14, bot: 3, preview })
   const rows = (named: readonly { host?: string; name?: string; visits: number }[]) =>
     named.map(({ host, name, visits }) => `${host ?? name} ${visits}`)
   const referrers = ['direct 8', 'wiki.example.com 2', 'com.slack 1', 'self 1', 'other 5']
