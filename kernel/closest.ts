@@ -10,7 +10,7 @@ const SAME_MEANING = [
   ['init', 'setup', 'configure'],
 ]
 
-/** More of a word is not compared. */
+/** Longer words are not compared. */
 const MAX_LENGTH = 60
 
 /**
@@ -35,7 +35,7 @@ export function meantText(word: string, words: readonly string[]): string {
   return meant === undefined ? '' : `; did you mean ${meant}?`
 }
 
-/** Letters to change, add, remove or swap with their neighbour. */
+/** How many letters must be changed, added, removed or swapped with a neighbour. */
 function distanceOf(one: string, other: string): number {
   let before: readonly number[] = []
   let row: readonly number[] = Array.from({ length: other.length + 1 }, (_, at) => at)

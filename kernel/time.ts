@@ -94,3 +94,10 @@ export function readTime(text: string, now: Date): Date | undefined {
   // Also undefined for an invalid date: comparing NaN gives false.
   return at.getUTCFullYear() <= 9999 ? at : undefined
 }
+
+const HOUR_MS = 3_600_000
+
+/** Start of the window that ends now, such as of the last 24 hours. */
+export function hoursBefore(now: Date, hours: number): Date {
+  return new Date(now.getTime() - hours * HOUR_MS)
+}

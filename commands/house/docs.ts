@@ -1,7 +1,7 @@
 import { listenOptions } from '../../kernel/net/listen.ts'
 import { findProgram, runCommand } from '../../kernel/processes/run.ts'
 import { DOCS } from '../../services/docs-markdown.ts'
-import { holderOf } from './holder.ts'
+import { holderOf } from './listen-problem.ts'
 import { command, type Surroundings } from '../frame/command.ts'
 import { placeOf, SERVICES, serviceUrl, type ConfigSource } from '../frame/configuration.ts'
 import { DONE, FAILED } from '../frame/output.ts'

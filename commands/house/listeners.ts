@@ -26,7 +26,7 @@ import {
   type ConfigSource,
   flagOf,
 } from '../frame/configuration.ts'
-import { listenProblem } from './holder.ts'
+import { listenProblem } from './listen-problem.ts'
 
 /** What a running program gives each of its services. */
 export interface ServiceContext {

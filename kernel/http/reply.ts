@@ -127,7 +127,7 @@ export function withTag(bytes: Uint8Array): TaggedBytes {
   return { bytes, etag: entityTag(hash.slice(0, 22)) }
 }
 
-/** 304 where the client has the version already that a reply would send, by its entity tag. */
+/** The reply, or 304 where its entity tag is that of a version that the client has already. */
 export function unlessKnown(reply: Reply, sent: Context['headers']): Reply {
   const etag = reply.headers['etag']
   const isKnown = typeof etag === 'string' && namesTag(sent['if-none-match'], etag)

@@ -29,7 +29,7 @@ export function readQuery<Q extends TObject>(query: Q | undefined, context: Cont
 
 /** What a PUT replaces. */
 interface Replaced {
-  /** It as it is now, as GET answers it. */
+  /** The thing as it is now, as GET answers it. */
   current: () => unknown
   /** Members that may differ from it. */
   mayDiffer: readonly string[]

@@ -770,7 +770,7 @@ create table hooks.installation (
   name     text collate "C" not null
 );
 
--- By what the secrets of the key begin that the last start had. Instances with different keys are told by it.
+-- The key of the last start, by the mark with which all that it seals begins. A start with another key says so.
 create table hooks.secret_key (
   only_row boolean primary key default true check (only_row),
   mark     bytea   not null

@@ -12,7 +12,7 @@ import {
   type ServiceName,
   type ConfigSource,
 } from '../../frame/configuration.ts'
-import { bindProblem, holderOf } from '../holder.ts'
+import { bindProblem, holderOf } from '../listen-problem.ts'
 import { beyondLoopback } from '../listeners.ts'
 import { fail, ok, type Finding, type Findings } from '../../frame/output.ts'
 

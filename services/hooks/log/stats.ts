@@ -1,6 +1,7 @@
 import type { Database } from '../../../db/client.ts'
 import { statsQueries, type HourStats } from '../../../db/hooks/log/stats.ts'
-import { hoursBefore, RECENT_HOURS } from '../receive/providers/providers.ts'
+import { hoursBefore } from '../../../kernel/time.ts'
+import { RECENT_HOURS } from '../receive/providers/providers.ts'
 
 /** The counts are kept for two days. */
 export const MAX_STATS_HOURS = 48

@@ -125,7 +125,7 @@ function jsonOf(bytes: Buffer): unknown {
 /** Types of text with a line of JSON each. */
 const LINES = /^(?:application|text)\/(?:x-)?(?:ndjson|jsonl|jsonlines|json-lines)$/
 
-/** Lines of JSON as a list; undefined for all else. Without a type two objects tell. */
+/** Lines of JSON as a list; undefined for all else. Without a type, two lines with an object each are enough. */
 function listOfLines(bytes: Buffer, type: string): Buffer | undefined {
   if (bytes.length > MAX_KEPT) return undefined
   const isLikely = LINES.test(type) || bytes.includes('}\n{') || bytes.includes('}\r\n{')

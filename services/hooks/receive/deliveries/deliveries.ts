@@ -309,7 +309,7 @@ interface Understood {
   content: Content
   /** Of the answer, 202 when absent. */
   status: 200 | 202 | 204 | undefined
-  /** By which it was verified; undefined for a token or none. */
+  /** The scheme by which it was verified; undefined for a token or none. */
   scheme?: Scheme
 }
 

@@ -10,6 +10,7 @@ import {
 } from '../../../../db/hooks/receive/providers.ts'
 import { nullable } from '../../../../db/sql-file.ts'
 import { Fault, notFound } from '../../../../kernel/fault.ts'
+import { hoursBefore } from '../../../../kernel/time.ts'
 import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'
 import { makeChange, type ChangeNote, type ChangeTools } from '../../../audit.ts'
 import { rejectedSince, type AlarmForm } from '../alarms.ts'
@@ -30,12 +31,6 @@ import {
 
 /** What counts as recent: on the pages, in the stream's status and in the API alike. */
 export const RECENT_HOURS = 24
-const HOUR_MS = 3_600_000
-
-/** Start of the window that ends now, such as of the last 24 hours. */
-export function hoursBefore(now: Date, hours: number): Date {
-  return new Date(now.getTime() - hours * HOUR_MS)
-}
 
 /** hooks.md section 2, ProviderStatus. The secret itself is never part of it. */
 export const ProviderStatus = Type.Object({

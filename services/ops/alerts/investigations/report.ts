@@ -7,7 +7,7 @@ import {
   type WaitingCheck,
 } from '../../../../db/ops/alerts/investigations.ts'
 import { cutBytes } from '../../../../kernel/text.ts'
-import { formatDuration } from '../../../../kernel/time.ts'
+import { formatDuration, hoursBefore } from '../../../../kernel/time.ts'
 import { readUptimes, UPTIME_DAYS, type Watched } from '../../watch/checks/history.ts'
 import { redactLine, type Redact } from '../../redact.ts'
 
@@ -94,7 +94,7 @@ async function changesBefore(
   line: Line,
   now: Date,
 ): Promise<readonly string[]> {
-  const since = new Date(now.getTime() - LATELY_H * 3_600_000)
+  const since = hoursBefore(now, LATELY_H)
   const ids = checks.map(({ id }) => id)
   const limit = MAX_LATELY
   const actions = await q.listLastActions(tx, { since, limit })
