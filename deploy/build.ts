@@ -47,27 +47,36 @@ const require = createRequire('file:///')`,
   },
 }
 
-/** The loading of a command's file when the command is called. */
+/** The files that load commands and services when they are called for. */
+const LATE_LOADERS = ['commands/commands.ts', 'commands/house/program.ts']
 const LATE_IMPORT = /\bawait import\((['"]\.{1,2}\/[^'"]+['"])\)/g
 
 /**
- * Loads the commands at the start. A module that is loaded late is compiled at each start, because
- * the code cache of the executable holds only what runs at once. What services load late, such as
- * the client of a broker, stays so: it takes memory.
+ * Loads commands and services at the start. A module that is loaded late is compiled at each start,
+ * because the code cache of the executable holds only what runs at once. What they load late
+ * themselves, such as the client of a broker, stays so: it takes memory.
  */
 const earlyImports: Plugin = {
   name: 'early-imports',
   setup({ onLoad }) {
-    onLoad({ filter: /\/(server|commands\/[^/]+)\.ts$/ }, ({ path }) => {
-      const names: string[] = []
-      const source = readFileSync(path, 'utf8').replaceAll(
-        LATE_IMPORT,
-        (_, name: string) => `loaded$${names.push(name) - 1}`,
-      )
-      const imports = names.map((name, at) => `import * as loaded$${at} from ${name}\n`)
-      return { contents: `${source}\n${imports.join('')}`, loader: 'ts' }
+    const sources = new Map(LATE_LOADERS.map((name) => [join(ROOT, name), importedEarly(name)]))
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const contents = sources.get(path)
+      return contents === undefined ? undefined : { contents, loader: 'ts' }
     })
   },
+}
+
+/** The text of a source file, with imports in place of its late ones. */
+function importedEarly(name: string) {
+  const names: string[] = []
+  const source = readFileSync(join(ROOT, name), 'utf8').replaceAll(
+    LATE_IMPORT,
+    (_, imported: string) => `loaded$${names.push(imported) - 1}`,
+  )
+  if (names.length === 0) throw new Error(`${name} loads nothing late`)
+  const imports = names.map((imported, at) => `import * as loaded$${at} from ${imported}\n`)
+  return `${source}\n${imports.join('')}`
 }
 
 const { values: packages, positionals } = parseArgs({
