@@ -284,7 +284,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'made-up ids are asked for as often as they come',
-    path: 'services/hooks/receive/schemes/fetched-keys.ts',
+    path: 'services/hooks/receive/schemes/key-cache.ts',
     find: 'clock.elapsed() - last < PAUSE_MS',
     replace: 'clock.elapsed() - last < 0',
     test: 'test/hooks/receive/fetched.test.ts',
