@@ -200,7 +200,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'an endpoint may have one call more at a time',
-    path: 'services/hooks/agents/endpoints/endpoints.ts',
+    path: 'services/hooks/agents/endpoints/call-limit.ts',
     find: 'if (count.calls >= MAX_CALLS)',
     replace: 'if (count.calls > MAX_CALLS)',
     test: 'test/hooks/agents/mcp-tools.test.ts',
