@@ -428,7 +428,7 @@ export const DECISIONS: Contract<TestServer> = {
       '401 UNAUTHORIZED without a valid token, before anything else',
     ),
     'Order 401': elsewhere(LINKS_API, 'unknown paths, wrong methods, and what is for admins'),
-    'PUT: `url`': elsewhere(LINK, 'PUT replaces what a link says, and keeps what is not told'),
+    'PUT: `url`': elsewhere(INPUT, 'visibility and append_path'),
     '`visibility`:': elsewhere(LINKS_ACCESS, 'who is redirected'),
     'Optional on': elsewhere(INPUT, 'visibility and append_path'),
     'Visible to a caller': elsewhere(LISTS, 'who finds what'),
