@@ -7,7 +7,7 @@ import { refuseUnfitServer } from '../db/server.ts'
 import { openConfig, type Reload } from '../kernel/config.ts'
 import { assetText } from '../kernel/assets.ts'
 import { messageOf, type Log } from '../kernel/log.ts'
-import { configuredSecrets } from '../services/hooks/receive/schemes/secrets.ts'
+import { configuredSecrets } from '../services/hooks/receive/schemes/configured-secrets.ts'
 import { keyDifference, SAME_KEY } from '../services/secret-key.ts'
 import {
   CONFIG_FLAGS,
@@ -23,7 +23,8 @@ import {
   type Surroundings,
 } from './frame/command.ts'
 import { commandTable } from './commands.ts'
-import { controlPath, runRemotely } from './frame/control.ts'
+import { controlPath } from './frame/control.ts'
+import { runRemotely } from './frame/control-client.ts'
 import { ensureKey } from './house/secret-key.ts'
 import { DONE, FAILED, WRONG_USAGE } from './frame/output.ts'
 import {

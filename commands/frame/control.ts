@@ -1,18 +1,10 @@
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import {
-  createServer,
-  request,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http'
-import { connect } from 'node:net'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import type { Readable } from 'node:stream'
-import { finished, pipeline } from 'node:stream/promises'
+import { finished } from 'node:stream/promises'
 import { Fault } from '../../kernel/fault.ts'
-import { codeOf, messageOf, type Log } from '../../kernel/log.ts'
+import { messageOf, type Log } from '../../kernel/log.ts'
 import { drained } from '../../kernel/http/respond.ts'
 import { UsageError, type CommandTable, type DatabaseTools } from './command.ts'
 import { DONE, FAILED, WRONG_USAGE, type Output } from './output.ts'
@@ -22,7 +14,7 @@ import { parseCommand, readCall } from './parse.ts'
  * The request is one line of JSON, the arguments of the command, and then its input. The reply is
  * lines of JSON: one for each line that the command prints, and its exit code as the last.
  */
-type Message = readonly ['out' | 'err' | 'data', string] | { code: number }
+export type Message = readonly ['out' | 'err' | 'data', string] | { code: number }
 
 /** Runs a command; the caller sends `input` after it. */
 export type RunCommand = (
@@ -33,11 +25,6 @@ export type RunCommand = (
 
 /** For the arguments alone: the input may have any size and is never held whole. */
 const MAX_ARGUMENTS = 1024 * 1024
-
-/**
- * Errors when no server listens; EINVAL: the path is too long for a socket, for a server as well.
- */
-const NO_SERVER = ['ENOENT', 'ECONNREFUSED', 'EINVAL']
 
 /** The socket by which other commands reach the server that has the embedded database. */
 export function controlPath(dataDirectory: string): string {
@@ -85,53 +72,6 @@ export async function runInServer(
   const call = readCall(parsed)
   command.check?.(call, tools.now())
   return (await command.run(call, tools)) ?? DONE
-}
-
-/**
- * Lets the running server run a command. Without a server it gives undefined and leaves `input`
- * unread.
- */
-export async function runRemotely(
-  path: string,
-  argv: readonly string[],
-  output: Output,
-  input: Readable,
-): Promise<number | undefined> {
-  const socket = connect(path)
-  try {
-    await once(socket, 'connect')
-  } catch (error) {
-    if (NO_SERVER.includes(codeOf(error) ?? '')) return undefined
-    throw error
-  }
-  const outgoing = request({
-    createConnection: () => socket,
-    method: 'POST',
-    path: '/',
-  })
-  outgoing.on('error', () => undefined)
-  outgoing.write(`${JSON.stringify(argv)}\n`)
-  const answered = once(outgoing, 'response').then(([response]) => {
-    return readAnswer(response, output)
-  })
-  const sent = pipeline(input, outgoing).then(() => answered)
-  // The command may end before its input: the rest of that is not needed.
-  return Promise.race([answered, sent]).finally(() => outgoing.destroy())
-}
-
-async function readAnswer(response: IncomingMessage, output: Output) {
-  let rest = ''
-  for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
-    const lines = (rest + chunk).split('\n')
-    rest = lines.pop() ?? ''
-    for (const line of lines) {
-      const message: Message = JSON.parse(line)
-      if ('code' in message) return message.code
-      const [stream, text] = message
-      output[stream](text)
-    }
-  }
-  throw new Error('the server stopped before the command had ended')
 }
 
 function outputTo(response: ServerResponse): Output {

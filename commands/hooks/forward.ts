@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
 import { basename, resolve } from 'node:path'
 import { sizeText } from '../../html/parts.ts'
-import { findProgram } from '../../kernel/processes/run.ts'
+import { findProgram } from '../../kernel/processes/find-program.ts'
 import { validateQuery } from '../../kernel/validate.ts'
 import { accepted, duration, integer } from '../../kernel/variables.ts'
 import { redactUrlTokens } from '../../services/hooks/redact.ts'

@@ -16,12 +16,11 @@ import {
   schemeNamed,
   schemeOf,
 } from '../../services/hooks/receive/schemes/schemes.ts'
+import { isGenericName, isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
 import {
   configuredSecrets,
-  isGenericName,
-  isSignedProvider,
   secretVariable,
-} from '../../services/hooks/receive/schemes/secrets.ts'
+} from '../../services/hooks/receive/schemes/configured-secrets.ts'
 import { isSignable, signDelivery } from '../../services/hooks/receive/schemes/signing.ts'
 import { serviceUrl } from '../frame/configuration.ts'
 import { command, UsageError, value, type ConfiguredTools } from '../frame/command.ts'

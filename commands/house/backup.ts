@@ -14,7 +14,8 @@ import {
   type ConfiguredTools,
   type DatabaseTools,
 } from '../frame/command.ts'
-import { controlPath, runRemotely } from '../frame/control.ts'
+import { controlPath } from '../frame/control.ts'
+import { runRemotely } from '../frame/control-client.ts'
 import { DONE, type Output } from '../frame/output.ts'
 import { placeOfKey } from './secret-key.ts'
 import { openMeter, reportTables, TRANSFER_DEADLINE_MS } from './transfer.ts'

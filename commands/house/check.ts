@@ -1,4 +1,4 @@
-import { configuredSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import { configuredSecrets } from '../../services/hooks/receive/schemes/configured-secrets.ts'
 import { areKnown, type ServiceName, type VariableName } from '../frame/configuration.ts'
 import { addressFindings } from './checks/addresses.ts'
 import {

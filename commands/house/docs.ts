@@ -1,5 +1,6 @@
 import { listenOptions } from '../../kernel/net/listen.ts'
-import { findProgram, runCommand } from '../../kernel/processes/run.ts'
+import { findProgram } from '../../kernel/processes/find-program.ts'
+import { runCommand } from '../../kernel/processes/run.ts'
 import { DOCS } from '../../services/docs-markdown.ts'
 import { holderOf } from './listen-problem.ts'
 import { command, type Surroundings } from '../frame/command.ts'

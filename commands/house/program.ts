@@ -17,10 +17,8 @@ import { systemClock } from '../../kernel/time.ts'
 import { measureProcess } from '../../kernel/processes/process-metrics.ts'
 import { startAuditRetention } from '../../services/audit-retention.ts'
 import { startNoticeRetention } from '../../services/notices/retention.ts'
-import {
-  configuredSecrets,
-  type SigningSecrets,
-} from '../../services/hooks/receive/schemes/secrets.ts'
+import { type SigningSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import { configuredSecrets } from '../../services/hooks/receive/schemes/configured-secrets.ts'
 import { reportSecretKey } from '../../services/secret-key.ts'
 import type { Addresses, ServiceName, ConfigSource } from '../frame/configuration.ts'
 import type { CommandTable } from '../frame/command.ts'

@@ -27,7 +27,7 @@ import {
   type ConfiguredTools,
 } from '../frame/command.ts'
 import { keyFile, placeOfKey } from './secret-key.ts'
-import { configuredSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import { configuredSecrets } from '../../services/hooks/receive/schemes/configured-secrets.ts'
 import { describeUnreadable } from '../../services/secret-key.ts'
 import { QueryError } from '../../db/errors.ts'
 import { hasCluster } from '../../db/embedded/cluster.ts'

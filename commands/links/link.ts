@@ -18,7 +18,8 @@ import { ListFilter } from '../../services/links/names/lists/filter.ts'
 import { linkOf, walkLinks } from '../../services/links/names/lists/lists.ts'
 import { refuseDisabledOwner } from '../../services/links/names/members/members.ts'
 import { statsOf } from '../../services/links/visits/stats.ts'
-import { commandUser, readEmail } from '../../services/links/people/users/users.ts'
+import { commandUser } from '../../services/links/people/users/operator.ts'
+import { readEmail } from '../../services/links/people/users/users.ts'
 import { serviceUrl, shortKeyword } from '../frame/configuration.ts'
 import {
   command,

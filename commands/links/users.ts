@@ -9,7 +9,7 @@ import {
   createUser,
   findUser,
 } from '../../services/links/people/users/accounts.ts'
-import { refuseGroup } from '../../services/links/people/users/groups.ts'
+import { refuseGroup } from '../../services/links/people/users/added-groups.ts'
 import { checkTransfer, transferUser } from '../../services/links/names/members/user-transfer.ts'
 import { command, JSON_FLAG, readFields, text, value } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'

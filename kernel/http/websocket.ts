@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import type { Clock } from '../time.ts'
 import { messageOf } from '../log.ts'
-import { readStart } from '../net/outbound.ts'
+import { readStart } from '../net/read-start.ts'
 import { isEmptyBody } from './body.ts'
 import { badRequest, Fault } from '../fault.ts'
 

@@ -3,13 +3,13 @@ import {
   Agent as HttpAgent,
   request as httpRequest,
   type IncomingHttpHeaders,
-  type IncomingMessage,
   type RequestOptions,
 } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { codeOf, messageOf } from '../log.ts'
 import { isPublicAddress } from './addresses.ts'
+import { readStart } from './read-start.ts'
 
 /** A request that the program makes for somebody else. */
 export interface OutboundRequest {
@@ -235,25 +235,4 @@ export async function isPublicTarget(
   const addresses = await found.promise
   if (addresses.length === 0) return undefined
   return addresses.some(({ address }) => isPublicAddress(address))
-}
-
-/**
- * Reads the first `limit` bytes of an answer and drops the connection: the body may be endless. A
- * body that breaks off counts as a short one.
- */
-export function readStart(
-  response: IncomingMessage,
-  limit: number,
-  done: (start: Buffer) => void,
-): void {
-  const chunks: Buffer[] = []
-  let size = 0
-  response.on('close', () => done(Buffer.concat(chunks).subarray(0, limit)))
-  response.on('error', () => undefined)
-  if (limit === 0) return void response.destroy()
-  response.on('data', (chunk: Buffer) => {
-    chunks.push(chunk)
-    size += chunk.length
-    if (size >= limit) response.destroy()
-  })
 }

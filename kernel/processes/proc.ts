@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
-import { basename } from 'node:path'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 /**
  * The variable in the environment of every process that is started with a marker; descendants
@@ -13,8 +12,6 @@ const MAX_SWEEPS = 200
 const PAUSE_MS = 25
 /** One sweep may miss a process that is just being created. */
 const CLEAR_SWEEPS = 2
-/** How many bytes of a program's name the kernel keeps. */
-const NAME_BYTES = 15
 /** The field of `statOf` that says when a process started, in ticks since the boot. */
 const START = 19
 
@@ -24,7 +21,7 @@ export function seesProcesses(): boolean {
 }
 
 /** The processes of this machine. Of their states, `Z` has ended and waits for its parent. */
-function listProcesses() {
+export function listProcesses() {
   if (!seesProcesses()) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -36,30 +33,8 @@ function listProcesses() {
 }
 
 /** The environment that a process was started with; empty if it is gone or another user's. */
-function environmentOf(pid: number | 'self'): readonly string[] {
-  return read(`/proc/${pid}/environ`).split('\0')
-}
-
-/**
- * Whether a process runs the executable with this path or name. Only the first 15 bytes of the
- * name are known of another user's process. An interpreter also has the name of its script.
- */
-function runsProgram(pid: number, program: string): boolean {
-  const executable = followLink(`/proc/${pid}/exe`)?.replace(/ \(deleted\)$/, '')
-  if (program.startsWith('/') && executable !== undefined) {
-    return executable === program || executable === attempt(() => realpathSync(program))
-  }
-  const name = basename(program)
-  const known = read(`/proc/${pid}/comm`).trimEnd()
-  const own = executable === undefined ? undefined : basename(executable)
-  if (own === name) return true
-  // The kernel's name is the cut name of the executable: the whole one was compared above.
-  if (own !== undefined && cutName(own) === known) return false
-  return cutName(name) === known
-}
-
-function cutName(name: string): string {
-  return Buffer.from(name).subarray(0, NAME_BYTES).toString()
+export function environmentOf(pid: number | 'self'): readonly string[] {
+  return readProc(`/proc/${pid}/environ`).split('\0')
 }
 
 /**
@@ -68,20 +43,9 @@ function cutName(name: string): string {
  */
 export function machineId(): string {
   if (!seesProcesses()) return randomUUID()
-  const boot = read('/proc/sys/kernel/random/boot_id').trim()
+  const boot = readProc('/proc/sys/kernel/random/boot_id').trim()
   // Without the link, process ids are those of the machine.
   return `${boot} ${followLink('/proc/self/ns/pid') ?? ''}`
-}
-
-/** Whether a hardened systemd unit runs this process: one without new privileges. */
-export function isHardened(): boolean {
-  const ofSystemd = environmentOf('self').some((one) => one.startsWith('INVOCATION_ID='))
-  return ofSystemd && /^NoNewPrivs:\s*1$/m.test(read('/proc/self/status'))
-}
-
-/** Whether `/proc` shows only the processes of this user (`hidepid`, systemd's `ProtectProc`). */
-export function hidesProcesses(): boolean {
-  return read('/proc/1/cmdline') === ''
 }
 
 /** Names a process, this one unless another is given, by id and start time: ids are used again. */
@@ -95,38 +59,24 @@ export function isAlive(holder: string): boolean {
   return /^\d+$/.test(pid) && statOf(Number(pid))[START] === started
 }
 
-type ProcessFilter = { [by in 'match' | 'program']?: string }
-
-/** Counts the other processes that run a program and have a text in their command line. */
-export function countProcesses({ match, program }: ProcessFilter): number {
-  return listProcesses().filter(({ pid }) => {
-    const commandLine = read(`/proc/${pid}/cmdline`).replaceAll('\0', ' ')
-    return (
-      pid !== process.pid &&
-      (match === undefined || commandLine.includes(match)) &&
-      (program === undefined || runsProgram(pid, program))
-    )
-  }).length
-}
-
 /** The fields of `/proc/PID/stat` after the name, which may itself have spaces and parentheses. */
 function statOf(pid: number): readonly string[] {
-  const stat = read(`/proc/${pid}/stat`)
+  const stat = readProc(`/proc/${pid}/stat`)
   return stat === '' ? [] : stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** The target of a symbolic link; undefined if it is missing or another user's. */
-function followLink(path: string): string | undefined {
+export function followLink(path: string): string | undefined {
   return attempt(() => readlinkSync(path))
 }
 
 /** The text of a file in `/proc`; empty if the process is gone or another user's. */
-function read(path: string): string {
+export function readProc(path: string): string {
   return attempt(() => readFileSync(path, 'utf8')) ?? ''
 }
 
 /** Undefined where the system refuses, mostly because a process has ended. */
-function attempt<T>(work: () => T): T | undefined {
+export function attempt<T>(work: () => T): T | undefined {
   try {
     return work()
   } catch {
@@ -197,7 +147,7 @@ export function isMarked(): boolean {
  * machine. Undefined where that can't be seen, such as for another user's process.
  */
 export function peerProcess(port: number, ownPort: number): 'marked' | 'none' | undefined {
-  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(read)
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map(readProc)
   const rows = tables.flatMap((table) => table.split('\n').map((row) => row.trim().split(/\s+/)))
   const sockets = rows.flatMap(([, local = '', remote = '', , , , , , , inode = '']) => {
     return /^[1-9]\d*$/.test(inode) ? [{ local, remote, file: `socket:[${inode}]` }] : []

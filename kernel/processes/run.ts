@@ -1,11 +1,10 @@
 import { once } from 'node:events'
-import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import { spawn, type ChildProcess } from 'node:child_process'
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import { codeOf, messageOf } from '../log.ts'
 import { pause } from '../time.ts'
+import { LAST_OUTPUT_MS, readOutput, type TakeOutput } from './output.ts'
 import { endHolders, endMarked, kill, MARKER, markedNow } from './proc.ts'
 
 export interface ProcessOptions {
@@ -39,25 +38,7 @@ interface CommandOptions extends ProcessOptions {
 interface RunOptions extends ProcessOptions {
   /** Sent to the process group one after the other, with time in between to leave. */
   stopSignals: readonly NodeJS.Signals[]
-  /** Takes what the process writes. Reading waits for the promise; a throw stops the process. */
-  onOutput: (bytes: Buffer, pipe: 'stdout' | 'stderr') => unknown
-}
-
-/** The file of a program: a path, or a name in one of the folders of a PATH. */
-export function findProgram(program: string, path: string): string | undefined {
-  const places = program.includes('/')
-    ? [program]
-    : path.split(delimiter).map((folder) => join(folder, program))
-  return places.find(isProgram)
-}
-
-function isProgram(path: string) {
-  try {
-    accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
-  } catch {
-    return false
-  }
+  onOutput: TakeOutput
 }
 
 /** How a process ended. */
@@ -82,9 +63,6 @@ const DEFAULT_OUTPUT_BYTES = 64 * 1024
 const INHERITED = ['PATH', 'HOME', 'USER', 'LANG', 'LC_ALL', 'TZ', 'TMPDIR', 'XDG_RUNTIME_DIR']
 /** How long a process group may take to leave after a signal. */
 const GRACE_MS = 2_000
-/** How long the pipes of a process are read after its exit. */
-const LAST_OUTPUT_MS = 1_000
-const LAST_OUTPUT_LOOKS = 10
 /** How long a command may take to end once it is stopped, with its output. */
 export const MAX_STOP_MS = GRACE_MS + LAST_OUTPUT_MS
 
@@ -210,54 +188,6 @@ async function endOf(child: Child): Promise<ProcessEnd> {
     return { exitCode, endedBy, problem: null, missing: null }
   } catch (error) {
     return failedStart(error)
-  }
-}
-
-/** Reads the pipes of a process, also after its exit: its last words may still be in them. */
-function readOutput(child: Child, onOutput: RunOptions['onOutput'], onBug: () => void) {
-  const waiting = new Set<'stdout' | 'stderr'>()
-  let ignored = false
-  let bug: { error: unknown } | undefined
-
-  async function read(name: 'stdout' | 'stderr'): Promise<void> {
-    try {
-      for await (const bytes of child[name]) {
-        waiting.add(name)
-        if (!ignored) await onOutput(bytes, name)
-        waiting.delete(name)
-      }
-    } catch (error) {
-      waiting.delete(name)
-      // `finish` has destroyed the pipe.
-      if (ignored) return
-      bug ??= { error }
-      onBug()
-    }
-  }
-  const closed = Promise.all([read('stdout'), read('stderr')])
-
-  return {
-    /**
-     * Reads the rest. `stays`: what the process has left goes on writing, and must not meet a
-     * closed pipe.
-     */
-    async finish(stays: boolean): Promise<void> {
-      const late = Promise.withResolvers<void>()
-      // A process outside of the group may hold the pipes open forever.
-      let looks = 0
-      const timer = setInterval(() => {
-        if (waiting.size === 0 && ++looks >= LAST_OUTPUT_LOOKS) late.resolve()
-      }, LAST_OUTPUT_MS / LAST_OUTPUT_LOOKS)
-      await Promise.race([closed, late.promise])
-      clearInterval(timer)
-      ignored = true
-      for (const pipe of [child.stdout, child.stderr]) {
-        // What stays must not keep this process alive.
-        if (stays) pipe.unref()
-        else pipe.destroy()
-      }
-      if (bug !== undefined) throw bug.error
-    },
   }
 }
 

@@ -17,7 +17,7 @@ import {
   type LinkSearch,
 } from '../../services/links/names/lists/lists.ts'
 import type { Caller } from '../../services/links/people/users/groups.ts'
-import { ownersForOperator } from '../../services/links/people/users/users.ts'
+import { ownersForOperator } from '../../services/links/people/users/operator.ts'
 import { signedIn } from './access.ts'
 import { page, shortLinks, type LinksRoutes } from './kit.ts'
 import { nextAddress } from './paging.ts'

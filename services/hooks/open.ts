@@ -1,5 +1,6 @@
 import { startAlarmNotices } from './notices.ts'
 import { openDestinations } from './send/destinations/open.ts'
+import { createCallLimit } from './agents/endpoints/call-limit.ts'
 import { openEndpoints } from './agents/endpoints/endpoints.ts'
 import { createBodyReader } from './receive/deliveries/body.ts'
 import { openSubscriptions } from './receive/deliveries/subscriptions.ts'
@@ -13,7 +14,7 @@ import type { ReplayParts } from './send/replays/replays.ts'
 import { openRejections } from './receive/rejections.ts'
 import { createSecretUses } from './receive/providers/secret-uses.ts'
 import { startRetention } from './settings.ts'
-import { keepFetchedKeys } from './receive/schemes/fetched-keys.ts'
+import { keepFetchedKeys } from './receive/schemes/key-cache.ts'
 import type { SigningSecrets } from './receive/schemes/secrets.ts'
 import { openStatus } from './log/status.ts'
 import { openStream, type EventStream } from './log/stream.ts'
@@ -36,7 +37,7 @@ export type Hooks = Awaited<ReturnType<typeof openHooks>>
 export async function openHooks(options: HooksOptions) {
   const { db, secrets, clock, log, metrics } = options
   const registry = await openRegistry(options, secrets)
-  const endpoints = openEndpoints(options, registry)
+  const endpoints = openEndpoints(options, registry, createCallLimit())
   const ingest = createIngest(db.at('deliveries'), log)
   const readBody = createBodyReader()
   const rejections = await openRejections(options)

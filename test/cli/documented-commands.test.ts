@@ -2,7 +2,7 @@ import { chmodSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { t } from 'tap'
-import { findProgram } from '../../kernel/processes/run.ts'
+import { findProgram } from '../../kernel/processes/find-program.ts'
 import { backends } from '../helpers/backends.ts'
 import { deliver } from '../helpers/hooks.ts'
 import { says, startModel } from '../helpers/model.ts'

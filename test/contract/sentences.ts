@@ -10,12 +10,13 @@ export type Member = { readonly name: string; readonly type: string }
 
 /**
  * The sentences of a page, by its sections. A table of fields is one sentence, its head: the members are
- * read from it. What ends with a colon introduces, and what ends with "not shown." binds nothing.
+ * read from it. What ends with a colon introduces, as words in bold do that are a whole sentence; what ends
+ * with "not shown." binds nothing.
  */
 export function sentencesOf(page: string): readonly Sentence[] {
   return blocksOf(page).flatMap(({ section, lines }) =>
     textsOf(lines)
-      .filter((text) => !/:$|not shown\.$/.test(text))
+      .filter((text) => !/:$|not shown\.$|^\*\*[^*]+\.\*\*$/.test(text))
       .map((text) => ({ section, text })),
   )
 }

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { controlPath, runRemotely } from '../../commands/frame/control.ts'
+import { controlPath } from '../../commands/frame/control.ts'
+import { runRemotely } from '../../commands/frame/control-client.ts'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
 import type { Backend } from './backends.ts'

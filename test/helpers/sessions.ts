@@ -74,7 +74,7 @@ export async function openTimedSessions(
     clock,
     log,
     redact,
-    sandbox: openSandbox({ log, unsandboxed: () => false, hidden: () => [] }),
+    sandbox: openSandbox({ log, unsandboxed: () => false, hidden: () => [], explain: String }),
     inventory: { current: async () => ({ services: [] }), isOurs: () => false },
     runbooks: { current: async () => [] },
     dryRun: async () => false,

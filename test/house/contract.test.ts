@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { DECISIONS } from '../contract/decisions.ts'
 import { ADDED as HOOKS_ADDED, HOOKS } from '../contract/hooks.ts'
 import { ADDED as LINKS_ADDED, LINKS } from '../contract/links.ts'
 import { ADDED as OPS_ADDED, OPS } from '../contract/ops.ts'
@@ -16,6 +17,7 @@ const CONTRACTS: Readonly<
     { readonly rows: Contract<never>; readonly added: Readonly<Record<string, Additions>> }
   >
 > = {
+  decisions: { rows: DECISIONS, added: {} },
   hooks: { rows: HOOKS, added: HOOKS_ADDED },
   links: { rows: LINKS, added: LINKS_ADDED },
   ops: { rows: OPS, added: OPS_ADDED },

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { findProgram } from '../../kernel/processes/run.ts'
+import { findProgram } from '../../kernel/processes/find-program.ts'
 import { startAgentModel } from '../helpers/agent-models.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'

@@ -200,7 +200,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'an endpoint may have one call more at a time',
-    path: 'services/hooks/agents/endpoints/endpoints.ts',
+    path: 'services/hooks/agents/endpoints/call-limit.ts',
     find: 'if (count.calls >= MAX_CALLS)',
     replace: 'if (count.calls > MAX_CALLS)',
     test: 'test/hooks/agents/mcp-tools.test.ts',
@@ -284,7 +284,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'made-up ids are asked for as often as they come',
-    path: 'services/hooks/receive/schemes/fetched-keys.ts',
+    path: 'services/hooks/receive/schemes/key-cache.ts',
     find: 'clock.elapsed() - last < PAUSE_MS',
     replace: 'clock.elapsed() - last < 0',
     test: 'test/hooks/receive/fetched.test.ts',

@@ -17,7 +17,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'links are given to groups that have no members',
-    path: 'services/links/people/users/groups.ts',
+    path: 'services/links/people/users/added-groups.ts',
     find: 'if (!takesGroups) throw',
     replace: 'if (takesGroups === undefined) throw',
     test: 'test/links/people/groups.test.ts',

@@ -409,7 +409,7 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'of a container that says much the oldest lines are shown',
-    path: 'services/ops/agent/tools/logs.ts',
+    path: 'services/ops/agent/tools/container-lines.ts',
     find: '      if (log.isCut && tail > 1) continue\n',
     replace: '',
     test: 'test/ops/agent/tools.test.ts',

@@ -15,8 +15,6 @@ import { startServer } from '../helpers/server.ts'
 const [, postgres] = backends
 const FOLDER = join(ROOT, 'docs/pictures')
 const PROVIDERS = ['ci', 'shop', 'crm', 'billing', 'monitoring', 'door-bell', 'backups', 'forms']
-/** The first pages of each service are also shown as on a phone. */
-const ON_PHONE = 2
 /** Widths and colours; only the first kind has no word in its name. */
 const SHOTS = [
   ['', 1280, 'light'],
@@ -45,9 +43,9 @@ const { email, id } = await fillLinks()
 const session = await fillOps()
 
 const PICTURES = {
-  hooks: ['/', '/log', '/log/7', '/log?rejected=1', '/providers', '/destinations', '/settings'],
-  links: ['/-/', '/-/all', `/-/links/${id}`, '/-/new', '/roadmpa', '/-/tags', '/-/admin/links'],
-  ops: ['/', '/sessions', `/sessions/${session}`, '/events', '/alerts', '/memories', '/config'],
+  hooks: ['/', '/log', '/log/7', '/providers', '/destinations'],
+  links: ['/-/', `/-/links/${id}`, '/roadmpa'],
+  ops: ['/', `/sessions/${session}`, '/alerts'],
 }
 
 for (const [service, paths] of Object.entries(PICTURES)) {
@@ -65,7 +63,8 @@ for (const [service, paths] of Object.entries(PICTURES)) {
           .replaceAll(/\d+/g, 'one')
           .replaceAll(/[^a-z]+/g, '-')
           .replaceAll(/^-|-$/g, '') || 'home'
-      for (const [kind, width, colorScheme] of at < ON_PHONE ? SHOTS : SHOTS.slice(0, 1)) {
+      // The first page of each service is also shown as on a phone.
+      for (const [kind, width, colorScheme] of at === 0 ? SHOTS : SHOTS.slice(0, 1)) {
         await page.setViewportSize({ width, height: 800 })
         await page.emulateMedia({ colorScheme })
         await page.goto(base + path)

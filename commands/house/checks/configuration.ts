@@ -1,8 +1,6 @@
 import { hostName, isLoopbackName } from '../../../kernel/net/addresses.ts'
-import {
-  SIGNED_PROVIDERS,
-  secretVariable,
-} from '../../../services/hooks/receive/schemes/secrets.ts'
+import { SIGNED_PROVIDERS } from '../../../services/hooks/receive/schemes/secrets.ts'
+import { secretVariable } from '../../../services/hooks/receive/schemes/configured-secrets.ts'
 import {
   areKnown,
   describeConfiguration,

@@ -31,7 +31,8 @@ import {
   type SnapshotPlace,
 } from '../../../services/links/visits/visits/snapshot.ts'
 import type { DatabaseTools } from '../../frame/command.ts'
-import { controlPath, runRemotely } from '../../frame/control.ts'
+import { controlPath } from '../../frame/control.ts'
+import { runRemotely } from '../../frame/control-client.ts'
 import { fail, ok, warn, type Findings } from '../../frame/output.ts'
 import {
   areKnown,

@@ -1,11 +1,12 @@
 import { messageOf } from '../../../kernel/log.ts'
-import { findProgram } from '../../../kernel/processes/run.ts'
+import { findProgram } from '../../../kernel/processes/find-program.ts'
 import { withoutToken } from '../../../services/hooks/receive/recoveries/schedule.ts'
 import { INVENTORY_FILE, type Service } from '../../../services/ops/watch/inventory/inventory.ts'
 import { readJsonFile, type FileKind } from '../../../services/ops/watch/inventory/json-file.ts'
 import { missingRunbooks, readRunbooks } from '../../../services/ops/watch/runbooks/runbooks.ts'
 import { PRICES_FILE } from '../../../services/ops/agent/runners/budget.ts'
 import { probeSandbox } from '../../../services/ops/agent/tools/sandbox.ts'
+import { withNote } from '../../../services/ops/watch/checks/hardening.ts'
 import { fail, ok, warn, type Findings } from '../../frame/output.ts'
 import { recoverySchedule, type ConfigSource } from '../../frame/configuration.ts'
 
@@ -60,7 +61,7 @@ async function runbookFindings(folder: string | undefined, services: readonly Se
  */
 async function sandboxFinding(unsandboxed: boolean, path: string) {
   const what = 'sandbox'
-  const state = await probeSandbox(path === '' ? {} : { PATH: path })
+  const state = await probeSandbox(withNote, path === '' ? {} : { PATH: path })
   if (state.kind === 'works') return ok(what, 'bwrap works')
   const problem = state.problem.replaceAll('\n', ' ')
   const effect = unsandboxed ? 'run without' : 'are off'

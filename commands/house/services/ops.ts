@@ -27,6 +27,7 @@ import { createProbe } from '../../../services/ops/agent/runners/probe.ts'
 import type { Runner } from '../../../services/ops/agent/runners/runner.ts'
 import { openOffers, type Offers } from '../../../services/ops/agent/tools/offers.ts'
 import { openSandbox, type Sandbox } from '../../../services/ops/agent/tools/sandbox.ts'
+import { withNote } from '../../../services/ops/watch/checks/hardening.ts'
 import {
   listeningUrl,
   ownHosts,
@@ -66,6 +67,7 @@ export const openService: OpenService = async (context) => {
     log,
     unsandboxed: () => config.current.OPS_UNSANDBOXED,
     hidden: () => hiddenPaths(context),
+    explain: withNote,
   })
   const offers = openOffers(randomBytes, version)
   const ops = await openOps({

@@ -174,7 +174,12 @@ await t.test('operations within their limits', async (t) => {
       escalate() {},
     }
     const redact = createRedact(() => [])
-    const sandbox = openSandbox({ log, unsandboxed: () => false, hidden: () => [] })
+    const sandbox = openSandbox({
+      log,
+      unsandboxed: () => false,
+      hidden: () => [],
+      explain: String,
+    })
     const dryRun: ToolContext['dryRun'] = async (tx) =>
       (await configQueries.readSettings(tx, {})).dry_run ?? false
     const callAll = () =>

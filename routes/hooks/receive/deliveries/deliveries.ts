@@ -11,13 +11,13 @@ import {
 } from '../../../../kernel/http/router.ts'
 import type { Operation } from '../../../../kernel/openapi.ts'
 import {
-  overloaded,
   startGeneric,
   startSigned,
   type DeliveryHead,
   type Receiver,
   type Receiving,
 } from '../../../../services/hooks/receive/deliveries/deliveries.ts'
+import { overloaded } from '../../../../services/hooks/receive/deliveries/refusals.ts'
 import { rejected, rejectedPath } from '../../../../services/hooks/receive/deliveries/rejected.ts'
 import type { PlainAnswer } from '../../../../services/hooks/receive/schemes/handshakes.ts'
 import { schemeOf } from '../../../../services/hooks/receive/schemes/schemes.ts'

@@ -20,9 +20,9 @@ import { presetNamed, schemeOf } from '../../../../services/hooks/receive/scheme
 import {
   configuredOf,
   isSignedProvider,
-  secretVariable,
   type SigningSecrets,
 } from '../../../../services/hooks/receive/schemes/secrets.ts'
+import { secretVariable } from '../../../../services/hooks/receive/schemes/configured-secrets.ts'
 import { isSignable } from '../../../../services/hooks/receive/schemes/signing.ts'
 import type { HooksRoutes } from '../../kit.ts'
 

@@ -3,6 +3,7 @@ import { Fault, forbidden } from '../../../../kernel/fault.ts'
 import { bearerToken, hashToken } from '../../../../kernel/tokens.ts'
 import { messageOf } from '../../../../kernel/log.ts'
 import type { HooksParts, Registry } from '../../registry.ts'
+import type { AdmitCall } from './call-limit.ts'
 
 const RECORD_MS = 60_000
 
@@ -10,7 +11,11 @@ const RECORD_MS = 60_000
  * Finds the endpoint whose token a request bears, and records its use. Tokens are found by hash:
  * the time of a look-up tells nothing about a token.
  */
-export function openEndpoints({ db, log }: Pick<HooksParts, 'db' | 'log'>, registry: Registry) {
+export function openEndpoints(
+  { db, log }: Pick<HooksParts, 'db' | 'log'>,
+  registry: Registry,
+  admit: AdmitCall,
+) {
   const recorded = new Map<string, number>()
   /** Ends what still runs for a token when the token is revoked; by the token's hash. */
   const valid = new Map<string, AbortController>()
@@ -57,7 +62,7 @@ export function openEndpoints({ db, log }: Pick<HooksParts, 'db' | 'log'>, regis
       if (endpoint.name === name) return endpoint
       throw forbidden('This token does not belong to this endpoint.')
     },
-    admit: createCallLimit(),
+    admit,
     /** Aborted when the token is revoked, which may have been while its request was read. */
     signalOf({ token_hash }: EndpointKey): AbortSignal {
       if (registry.endpointOf(token_hash) === undefined) return AbortSignal.abort()
@@ -76,30 +81,3 @@ function unauthorized(authorization: string | undefined): Fault {
 
 export const TOO_MANY_CALLS =
   'This endpoint has as many calls running as it may; wait for one to end.'
-
-/**
- * The most calls of one endpoint at a time, of tools and the API together, and how many of them may
- * wait for events. Otherwise a token could take all that signed-in people need.
- */
-const MAX_CALLS = 32
-const MAX_WAITS = 8
-
-/**
- * Counts the running calls of each endpoint. Returns a function that admits a call: it returns
- * what ends the call, or undefined when too many are running.
- */
-function createCallLimit() {
-  const running = new Map<string, { calls: number; waits: number }>()
-  return ({ name: endpoint }: EndpointKey, waits: boolean) => {
-    const count = running.getOrInsertComputed(endpoint, () => ({ calls: 0, waits: 0 }))
-    if (count.calls >= MAX_CALLS) return undefined
-    if (waits && count.waits >= MAX_WAITS) return undefined
-    count.calls++
-    if (waits) count.waits++
-    return () => {
-      count.calls--
-      if (waits) count.waits--
-      if (count.calls === 0) running.delete(endpoint)
-    }
-  }
-}

@@ -5,7 +5,7 @@ import { nullable } from '../../../../db/sql-file.ts'
 import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hooks/log/events.ts'
 import { notFound } from '../../../../kernel/fault.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
-import { headersByName, headersInOrder } from '../../redact.ts'
+import { headersByName, headersInOrder } from '../../receive/deliveries/stored-headers.ts'
 
 /**
  * hooks.md section 2, EventDetail; the payload is text or, when it is not UTF-8, base64. An event

@@ -3,17 +3,28 @@ import type { SavedEvent } from '../../../../db/hooks/receive/deliveries.ts'
 import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
 import {
   badRequest,
-  Fault,
   forbidden,
   notFound,
-  unavailable,
   wrongMethod,
+  type Fault,
 } from '../../../../kernel/fault.ts'
 import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
 import { contentOf, storedReading, type BodyReader, type ReadBody } from './body.ts'
 import { cleanText, fieldsAt, idOfBytes, type Content } from './fields.ts'
 import type { Ingest } from './ingest.ts'
+import {
+  BODY_UNREADABLE,
+  disabled,
+  HEADER_MISSING,
+  LOOP,
+  overloaded,
+  refusalOf,
+  SIGNATURE_WRONG,
+  TOKEN_WRONG,
+  UNKNOWN_GENERIC,
+  UNKNOWN_SIGNED,
+} from './refusals.ts'
 import { rejected, rejectedPath } from './rejected.ts'
 import { isLoop } from '../installation.ts'
 import type { SecretUses } from '../providers/secret-uses.ts'
@@ -22,7 +33,7 @@ import type { Rejections } from '../rejections.ts'
 import { redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { verifyFetched } from '../schemes/fetched.ts'
-import type { FetchedKeys } from '../schemes/fetched-keys.ts'
+import type { FetchedKeys } from '../schemes/key-cache.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
@@ -108,9 +119,7 @@ export function startSigned(receiver: Receiver, head: DeliveryHead): Receiving {
   return startVerified(receiver, head, row, scheme, {
     keys,
     refusal: ({ status }) =>
-      status === 400
-        ? badRequest(HEADER_MISSING)
-        : new Fault(401, 'UNAUTHORIZED', SIGNATURE_WRONG),
+      status === 400 ? badRequest(HEADER_MISSING) : refusalOf(401, SIGNATURE_WRONG),
     readContent(read) {
       const content = contentOf(read)
       if (isObject(content)) return content
@@ -173,10 +182,6 @@ export function startGeneric(
       return store(receiver, head, row, { body, read, content, status: known?.answer })
     },
   }
-}
-
-function refusalOf(status: Scheme['refusal'], message: string): Fault {
-  return status === 401 ? new Fault(401, 'UNAUTHORIZED', message) : forbidden(message)
 }
 
 function answering(answer: PlainAnswer): Receiving {
@@ -352,27 +357,3 @@ function trustOf({ trust_mode }: Provider, scheme: Scheme | undefined) {
   if (scheme === undefined) return trust_mode === 'token' ? 'token' : 'open'
   return scheme.covers === undefined ? scheme.algorithm : 'token'
 }
-
-/** 503: too much is waiting. */
-export function overloaded(): Fault {
-  return unavailable('More is arriving than can be stored; nothing was stored. Try again shortly.')
-}
-
-function disabled(provider: string): Fault {
-  return forbidden(`The provider ${provider} is disabled; enable it on the providers page.`)
-}
-
-const LOOP =
-  'This delivery was sent from here twice already; ' +
-  'look for a destination or replay that leads back here.'
-const UNKNOWN_SIGNED =
-  'No signed provider is configured under this name; set its secret to configure it.'
-const UNKNOWN_GENERIC =
-  'There is no generic provider under this name; an operator creates it first.'
-const HEADER_MISSING =
-  'The header X-Chat-Request-Timestamp is missing; send the time the signature was made at.'
-const SIGNATURE_WRONG =
-  'The signature is missing, malformed, stale or wrong; ' +
-  'sign the exact bytes of the body with the shared secret.'
-const BODY_UNREADABLE = 'The body is neither a JSON object nor a form; send one of them.'
-const TOKEN_WRONG = 'The token is missing or wrong; send it as Authorization: Bearer.'

@@ -24,10 +24,10 @@ import {
   mayDeliver,
   secretStatus,
   SecretStatus,
-  secretVariable,
   type SignedProvider,
   type SigningSecrets,
 } from '../schemes/secrets.ts'
+import { secretVariable } from '../schemes/configured-secrets.ts'
 
 /** What counts as recent: on the pages, in the stream's status and in the API alike. */
 export const RECENT_HOURS = 24

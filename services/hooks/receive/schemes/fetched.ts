@@ -5,10 +5,10 @@ import {
   certificateAt,
   keyByPlaid,
   keysOfIssuer,
-  type FetchedKeys,
   type KeySet,
   type PublicKey,
 } from './fetched-keys.ts'
+import type { FetchedKeys } from './key-cache.ts'
 import { isSignedBy, readKeyedJwt, type KeyedJwt } from './jwt.ts'
 import type { AddressForm, CertificateKey, Scheme } from './scheme.ts'
 import { signedTexts, type Head } from './signed-text.ts'

@@ -12,7 +12,8 @@ import { changeLink, checkVersion, linkAfter, linkFor } from '../links/links.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { writeHiddenTags } from '../tags.ts'
 import { userByEmail } from '../../people/users/accounts.ts'
-import { ensureGroup, isGroup, type Caller } from '../../people/users/groups.ts'
+import { ensureGroup } from '../../people/users/added-groups.ts'
+import { isGroup, type Caller } from '../../people/users/groups.ts'
 
 /** The user to make an owner of a link, or the user or group to share it with. */
 export const NewMember = Type.Object({

@@ -4,7 +4,7 @@ import { badRequest, notFound } from '../../../../kernel/fault.ts'
 import { noteChange, type ChangeTools } from '../../../audit.ts'
 import { linksFault } from '../../faults.ts'
 import type { NewUser } from './input.ts'
-import { refuseGroup } from './groups.ts'
+import { refuseGroup } from './added-groups.ts'
 import { addUser, OPERATOR_EMAIL, readEmail } from './users.ts'
 
 /** The user with an address as people type it. */

@@ -48,28 +48,6 @@ export async function ensureUser(
   return added ?? ensureUser(tools, email, role, now)
 }
 
-/**
- * Who changes links by commands: the local operator, as an admin whatever role the operator has on
- * the pages. Who runs commands here could write into the database.
- */
-export async function commandUser(tools: ChangeTools, now: Date): Promise<Caller> {
-  const operator = await ensureUser(tools, OPERATOR_EMAIL, 'admin', now)
-  return withoutGroups({ ...operator, role: 'admin' })
-}
-
-/** Enough for a small installation, where one of them is who works on its machine. */
-const MAX_OWNERS = 5
-
-/** The addresses of people with links, for the operator of this machine; nobody for others. */
-export async function ownersForOperator(
-  db: Database,
-  { email }: Pick<User, 'email'>,
-): Promise<readonly string[]> {
-  if (email !== OPERATOR_EMAIL) return []
-  const owners = await q.listPrimaryOwners(db, { limit: MAX_OWNERS })
-  return owners.map((owner) => owner.email)
-}
-
 /** On open paths anybody without a proxy counts as a stranger, also the local operator. */
 export function levelOf({ kind }: Actor): 'trusted' | 'strangers' {
   return kind === 'user' ? 'trusted' : 'strangers'

@@ -1,7 +1,8 @@
 import { userQueries } from '../../../../db/links/people/users.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
 import type { ChangeTools } from '../../../audit.ts'
-import { ensureGroup, isGroup, readGroup } from '../../people/users/groups.ts'
+import { ensureGroup } from '../../people/users/added-groups.ts'
+import { isGroup, readGroup } from '../../people/users/groups.ts'
 import { ensureUser, readEmail } from '../../people/users/users.ts'
 import type { LinkData } from './records.ts'
 

@@ -5,7 +5,6 @@ import {
   type CommandResult,
   type ProcessOptions,
 } from '../../../../kernel/processes/run.ts'
-import { withNote } from '../../watch/checks/hardening.ts'
 import type { Job } from '../runners/runner.ts'
 
 /** Where commands run that only read: everything is readable, nothing is writable. */
@@ -16,6 +15,9 @@ interface RunRequest {
   isOwn?: boolean
   outputBytes?: number
 }
+
+/** What bwrap said, with what people can do about it. */
+type Explain = (output: string) => string
 
 /** `unknown`: bwrap did not answer, for example in time, and will be tested again. */
 type SandboxState = { kind: 'works' } | { kind: 'none' | 'unknown'; problem: string }
@@ -46,6 +48,7 @@ export function openSandbox({
   log,
   unsandboxed,
   hidden,
+  explain,
 }: {
   log: Log
   /** Whether commands that a model composed may run without a sandbox (`OPS_UNSANDBOXED`). */
@@ -55,13 +58,14 @@ export function openSandbox({
    * opens one of our sockets is trusted.
    */
   hidden: () => readonly string[]
+  explain: Explain
 }) {
   let known: SandboxState | undefined
 
   /** Tests whether a sandbox can be made, and logs if not. */
   async function prepare(): Promise<SandboxState> {
     if (known !== undefined) return known
-    const state = await probeSandbox()
+    const state = await probeSandbox(explain)
     if (state.kind === 'unknown') {
       log.warn('sandbox not tried', { problem: state.problem })
       return state
@@ -123,13 +127,16 @@ function masksOf(hidden: readonly string[], repositories: string): readonly stri
 }
 
 /** Tests the sandbox that commands get. `env` has variables besides the inherited ones. */
-export async function probeSandbox(env: ProcessOptions['env'] = {}): Promise<SandboxState> {
+export async function probeSandbox(
+  explain: Explain,
+  env: ProcessOptions['env'] = {},
+): Promise<SandboxState> {
   const argv = [...BWRAP, ...NO_NETWORK, '--', 'true']
   const { code, output, problem, missing } = await runCommand(argv, { timeoutMs: PROBE_MS, env })
   if (code === 0) return { kind: 'works' }
   if (missing === 'absent') return { kind: 'none', problem: 'bwrap is not installed' }
   if (problem !== null && missing === null) return { kind: 'unknown', problem }
-  return { kind: 'none', problem: problem ?? withNote(output.trim()) }
+  return { kind: 'none', problem: problem ?? explain(output.trim()) }
 }
 
 function notRun(why: string): CommandResult {

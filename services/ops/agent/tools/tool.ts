@@ -7,7 +7,9 @@ import type { InventorySource } from '../../watch/inventory/inventory.ts'
 import type { Redaction } from '../../redact.ts'
 import type { RunbookSource } from '../../watch/runbooks/runbooks.ts'
 import type { Job } from '../runners/runner.ts'
-import { argumentProblems, meantArguments } from './arguments.ts'
+import { fits } from '../../../../kernel/validate.ts'
+import { argumentProblems } from './argument-problems.ts'
+import { meantArguments } from './arguments.ts'
 import type { Sandbox } from './sandbox.ts'
 
 /** What tools of all sessions work with. */
@@ -66,9 +68,8 @@ export function defineTool<P extends TProperties>({
     schema,
     async call(given, context) {
       const args = meantArguments(schema, given)
-      const problems = argumentProblems(shown.name, schema, args)
-      if (problems.length > 0) throw badRequest(problems.join('\n'))
-      return run(args as Static<TObject<P>>, context)
+      if (fits(schema, args)) return run(args as Static<TObject<P>>, context)
+      throw badRequest(argumentProblems(shown.name, schema, args).join('\n'))
     },
   }
 }

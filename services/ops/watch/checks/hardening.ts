@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises'
-import { hidesProcesses, isHardened, seesProcesses } from '../../../../kernel/processes/proc.ts'
+import { environmentOf, readProc, seesProcesses } from '../../../../kernel/processes/proc.ts'
 
 /**
  * Messages of programs that lack what `deploy/gatehouse.service` takes away, and what they mean.
@@ -50,4 +50,15 @@ export async function homeNote(path: string): Promise<string | undefined> {
 function withRemedy(what: string): string {
   const remedy = 'deploy/ops-host-access.conf gives it back'
   return `${what}: the hardening of gatehouse.service is in the way, ${remedy}`
+}
+
+/** Whether a hardened systemd unit runs this process: one without new privileges. */
+function isHardened(): boolean {
+  const ofSystemd = environmentOf('self').some((one) => one.startsWith('INVOCATION_ID='))
+  return ofSystemd && /^NoNewPrivs:\s*1$/m.test(readProc('/proc/self/status'))
+}
+
+/** Whether `/proc` shows only the processes of this user (`hidepid`, systemd's `ProtectProc`). */
+function hidesProcesses(): boolean {
+  return readProc('/proc/1/cmdline') === ''
 }

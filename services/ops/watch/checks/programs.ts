@@ -1,6 +1,6 @@
 import Type from 'typebox'
 import { hardeningNote, processNote } from './hardening.ts'
-import { countProcesses } from '../../../../kernel/processes/proc.ts'
+import { countProcesses } from '../../../../kernel/processes/count.ts'
 import { runCommand } from '../../../../kernel/processes/run.ts'
 import { redactCut } from '../../redact.ts'
 import { Argv, defineCheck, failed, passed, unknown } from './check.ts'
