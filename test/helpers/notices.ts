@@ -85,11 +85,11 @@ export async function openNotified(
     },
     async begin(key: string, level: Level = 'critical') {
       const event = { ...about, level, message: `${key} fails`, now: clock.now() }
-      await db.transaction((tx) => beginNotice(tx, event, key))
+      await timed.whole.transaction((tx) => beginNotice(tx, event, key))
     },
     async end(key: string) {
       const event = { ...about, level: 'info', message: `${key} ends`, now: clock.now() } as const
-      await db.transaction((tx) => endNotice(tx, event, key))
+      await timed.whole.transaction((tx) => endNotice(tx, event, key))
     },
     /** Adds a target of the database, at this path; `kind` is the beginning of its address, such as `slack+`. */
     add: (name: string, path: string, form: TargetForm = {}, kind = '') =>

@@ -53,16 +53,18 @@ export async function openTimed(t: Owner, name: string, options: TimedOptions = 
   return {
     env,
     db,
+    /** The database itself, also while it is not reached. */
+    whole: opened.db,
     clock,
     log,
     now: clock.now,
-    /** Asks the database itself, also while it is not reached. */
     query: (text: string): Promise<readonly Row[]> =>
       opened.db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>,
     /** Puts the clock forward, or back. */
     later: (seconds: number): void => void (forward += seconds * 1_000),
     /** Whether the database is reached from now on. */
     reach: (next: boolean): void => void (reached = next),
+    isReached: (): boolean => reached,
     /** Everything logged so far. */
     logged: () => logged,
   }

@@ -205,7 +205,7 @@ t.test('a session of another machine is failed when its lease has lapsed', async
 t.test('a clock that is ahead ends no session of another machine', async (t) => {
   const id = await begun('1/1', 'elsewhere')
   const runner = { modelOf: () => 'none', run: async () => good }
-  await openTimedSessions(t, 'ahead', () => runner, { env, ahead: 3_600 })
+  await openTimedSessions(t, 'ahead', () => runner, { env, began: Date.now() + 3_600_000 })
   const text = 'select status from ops.sessions where id = $1'
   t.same(await postgres.query(env, text, [id]), [{ status: 'running' }])
   await postgres.query(env, `update ops.sessions set machine = $1 where id = $2`, [
