@@ -25,13 +25,13 @@ await t.test('twelve hours in which all fails at some time', async (t) => {
       lasting = undefined
     }
     one.reach(hour % 5 !== 2)
-    await one.pass(HOUR_S / 2, 300)
+    await one.pass(HOUR_S / 2, 600)
     one.reach(true)
-    await one.pass(HOUR_S / 2, 300)
+    await one.pass(HOUR_S / 2, 600)
   }
   one.answer('/a', 200)
   one.answer('/b', 200)
-  await one.pass(2 * HOUR_S, 300)
+  await one.pass(2 * HOUR_S, 600)
   for (const target of ['/a', '/b']) {
     const told = one.taken(target).filter(({ message }) => message.startsWith('check'))
     const keys = told.map(({ key }) => key)
@@ -52,11 +52,11 @@ await t.test('a target that fails is told to the others, once, and that it works
   await one.begin('check 1')
   await one.pass(120)
   t.same(messages(one.taken('/b')), ['check 1 fails'], 'not after two minutes')
-  await one.pass(HOUR_S)
+  await one.pass(HOUR_S, 300)
   const failing = /^Notices are not taken by OPS_NOTIFY_URL: they are tried again$/
   t.match(messages(one.taken('/b')), ['check 1 fails', failing])
   one.answer('/a', 200)
-  await one.pass(2 * HOUR_S)
+  await one.pass(2 * HOUR_S, 600)
   t.match(messages(one.taken('/b')).slice(2), [/^Over: Notices are not taken by OPS_NOTIFY_URL/])
   t.same(messages(one.taken('/a')), ['check 1 fails'], 'it hears nothing of itself')
   const [end] = one.taken('/b').slice(2)
@@ -100,10 +100,10 @@ await t.test('services, levels and quiet hours of a target', async (t) => {
   await one.begin('warned', 'warning')
   await one.begin('broken', 'critical')
   await one.begin('over', 'warning')
-  await one.pass(HOUR_S)
+  await one.pass(HOUR_S, 600)
   await one.end('broken')
   await one.end('over')
-  await one.pass(HOUR_S)
+  await one.pass(HOUR_S, 600)
   t.same(messages(one.taken('/quiet')), ['broken fails', 'broken ends'])
   await one.pass(7 * HOUR_S, 600)
   t.same(messages(one.taken('/quiet')).slice(2).toSorted(), ['over ends', 'warned fails'])
@@ -121,7 +121,7 @@ await t.test('a reminder every few hours, until it is over', async (t) => {
   const one = await openNotified(t, postgres, ['/once'])
   await one.add('reminded', '/reminded', { remind_s: 4 * HOUR_S })
   await one.begin('check')
-  await one.pass(13 * HOUR_S, 600)
+  await one.pass(13 * HOUR_S, 1_200)
   t.match(one.taken('/reminded'), [
     { reminder: 0 },
     { reminder: 1 },
@@ -131,7 +131,7 @@ await t.test('a reminder every few hours, until it is over', async (t) => {
   const keys = one.taken('/reminded').map(({ key }) => key)
   t.equal(new Set(keys).size, 4, 'each is another notice')
   await one.end('check')
-  await one.pass(13 * HOUR_S, 600)
+  await one.pass(13 * HOUR_S, 1_200)
   t.equal(one.taken('/reminded').length, 5)
   t.equal(messages(one.taken('/reminded')).at(-1), 'check ends')
   t.same(messages(one.taken('/once')), ['check fails', 'check ends'])
@@ -172,7 +172,7 @@ await t.test(
       now: one.now(),
       next_at: one.now(),
     })
-    await one.pass(HOUR_S)
+    await one.pass(HOUR_S, 600)
     t.same(messages(one.taken('/a')), ['check fails'])
     t.same([...(await one.query('select * from notices.failing_targets'))], [])
   },

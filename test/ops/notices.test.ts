@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { ended, startOps, startProbe, trigger } from '../helpers/ops.ts'
+import { ended, startOps, startProbe, runSession } from '../helpers/ops.ts'
 import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll } from '../helpers/refusals.ts'
@@ -62,7 +62,7 @@ await t.test('notices of one probe', async (t) => {
   const said = (text: string): number =>
     ops.server.logs().filter((line) => line.includes(text)).length
   const count = async (outcome: string): Promise<number> => {
-    const text = await (await fetch(`${ops.base}/metrics`)).text()
+    const text = await ops.page(`/metrics`)
     const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)
     return Number(counted?.[1] ?? 0)
   }
@@ -129,7 +129,7 @@ await t.test('notices of one probe', async (t) => {
     // As if the ten seconds were over after which it is tried again.
     const later = `update notices.sends
       set next_at = next_at - interval '10 s' where sent_at is null`
-    await postgres.query(ops.env, later)
+    await ops.query(later)
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
@@ -150,23 +150,20 @@ await t.test('notices of one probe', async (t) => {
     const due = `update notices.sends set next_at = now() where sent_at is null;
       update notices.notices n set created_at = now() - interval '8 days'
        where exists (select from notices.sends s where s.notice_id = n.id and s.sent_at is null)`
-    await postgres.query(ops.env, due)
+    await ops.query(due)
     await tried(2)
     t.equal(said('notice not taken'), logged + 1, 'the log says it once')
     await ops.server.stop()
     // Nobody was there to take this one.
-    await postgres.query(
-      ops.env,
-      `insert into notices.notices (service, level, message, site, path, created_at)
-       values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`,
-    )
-    await postgres.query(ops.env, 'update notices.sends set next_at = now()')
+    await ops.query(`insert into notices.notices (service, level, message, site, path, created_at)
+       values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`)
+    await ops.query('update notices.sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
     const messages = (await told(3, first)).map(({ message }) => message)
     t.match(messages, [/^third door/, /^third door/, /^third door/])
     const unsent = `select count(*)::int as count from notices.notices where message = 'old'`
-    const isEmpty = async () => (await postgres.query(ops.env, unsent))[0]?.['count'] === 0
+    const isEmpty = async () => (await ops.query(unsent))[0]?.['count'] === 0
     await until(isEmpty, 'the notice that nobody was there to take to be removed')
     await again.server.stop()
   })
@@ -192,7 +189,7 @@ await t.test('notices of an agent', async (t) => {
         agent.calls('record_event', { level: 'critical', service: 'garage', message }),
       )
       agent.does(`${events.join('\n')}\n${agent.prints(claudeResult())}\n`)
-      await ended(ops, (await trigger(ops)).id)
+      await runSession(ops)
     }
     await report(...Array.from({ length: 7 }, (_, at) => `door ${at} is open`))
     await report('door 1 is open', 'door 6 is open')
@@ -218,7 +215,7 @@ await t.test('notices of an agent', async (t) => {
       const first = receiver.received.length
       if (script === undefined) rmSync(join(agent.folder, 'agent.sh'))
       else agent.does(script)
-      const session = await ended(ops, (await trigger(ops)).id)
+      const session = await runSession(ops)
       t.equal(session.status, status)
       await until(() => receiver.received.length > first, 'the notice')
       t.match(bodies(receiver, first), [
@@ -344,8 +341,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       t.match(await page(`/notices/${id}`), /OPS_NOTIFY_URL 2<\/bdi>, that it is acknowledged/)
       t.same(await list('?lasting=true'), [])
       t.equal((await list('?limit=1')).length, 1)
-      const audit = await postgres.query(
-        ops.env,
+      const audit = await ops.query(
         `select subject from audit.changes where action = 'notice acknowledge'`,
       )
       t.same(audit, [{ subject: String(id) }], 'one line')
@@ -354,17 +350,14 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
 
   await t.test('a target that takes notices again does not look as if it failed', async (t) => {
     refused = 200
-    await postgres.query(ops.env, 'update notices.sends set next_at = now() where sent_at is null')
+    await ops.query('update notices.sends set next_at = now() where sent_at is null')
     await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
     t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
   })
 
   await t.test('a notice of a service that runs elsewhere leads to its own page', async (t) => {
-    await postgres.query(
-      ops.env,
-      `insert into notices.notices (service, level, message, site, path, created_at)
-       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`,
-    )
+    await ops.query(`insert into notices.notices (service, level, message, site, path, created_at)
+       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`)
     const [first] = await list('?limit=1')
     t.match(first, { message: 'silent', url: `${base}/notices/${first?.id}` })
   })

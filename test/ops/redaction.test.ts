@@ -6,10 +6,9 @@ import type { Test } from 'tap'
 import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
+import { calls, refusal, says, startModel } from '../helpers/model.ts'
 import type { Call } from '../helpers/model.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import { ended, inventoryFile, runSession, sessionsOf, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -52,8 +51,7 @@ async function storedTexts(env: Env): Promise<string> {
 async function everything(): Promise<ReadonlyMap<string, string>> {
   const places = new Map<string, string>()
   places.set('database', await storedTexts(database))
-  const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
-  for (const { id } of json.sessions) {
+  for (const { id } of await sessionsOf(ops)) {
     places.set(`file of ${id}`, readFileSync(join(results, `session-${id}.ndjson`), 'utf8'))
     places.set(`session ${id}`, (await api('GET', `/sessions/${id}`)).text)
     places.set(`stream of ${id}`, (await request(`${ops.base}/sessions/${id}/stream`)).text)
@@ -75,10 +73,7 @@ async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
   }
 }
 
-async function session(prompt?: string): Promise<Session> {
-  const { id } = await trigger(ops, prompt)
-  return ended(ops, id)
-}
+const session = (prompt?: string) => runSession(ops, prompt)
 
 function textsOf(id: number): string {
   return ops
@@ -254,17 +249,17 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
     ['recall', `{"service": "${key}`],
   ]
   const up: Call = ['escalate', { reason: echo, findings: `${echo}\n${echo}` }]
-  model.answer((asked) => {
-    told.push(...asked.results)
-    if (asked.tier < 3) return calls(up)
-    return inTier(3, ({ step }) => (step === 0 ? calls(...list) : says(`All: ${echo}`)))(asked)
+  model.answer(({ tier, step, results }) => {
+    told.push(...results)
+    if (tier < 3) return calls(up)
+    return step === 0 ? calls(...list) : says(`All: ${echo}`)
   })
   await trigger(ops, `why does ${key} not work?`)
   const last = await ended(ops)
   t.match(last, { tier: 3, status: 'completed', num_turns: 2 })
   t.equal(told.length, list.length)
   model.answer([refusal(400, { message: `bad key ${echo}` })])
-  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  t.match(await runSession(ops), { status: 'failed' })
 
   const stored = await storedTexts(ops.env)
   const files = readdirSync(results).map((name) => readFileSync(join(results, name), 'utf8'))
@@ -295,7 +290,7 @@ t.test('no half of a secret stays where an error of the endpoint is cut', async 
   const env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: key }
   const ops = await startOps(t, postgres, env)
   t.match(await ended(ops), { status: 'failed' })
-  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  t.match(await runSession(ops), { status: 'failed' })
   const stored = await storedTexts(ops.env)
   t.match(stored, /x{290}«redacted»/)
   t.notMatch(stored, key.slice(0, 10))

@@ -280,9 +280,7 @@ t.test('what the database can’t keep harms no session', async (t) => {
     lines(id).map(({ text }) => text),
     [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`],
   )
-  const rows = await postgres.query(ops.env, 'select summary from ops.sessions where id = $1', [
-    id,
-  ])
+  const rows = await ops.query('select summary from ops.sessions where id = $1', [id])
   t.same(rows, [{ summary: `Sum: ${clean}` }])
 })
 
@@ -314,7 +312,7 @@ t.test('an output that is too long is cut, and says where, in file and database'
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   t.ok(bytes > 8_000_000 && bytes < 8.2 * 1024 * 1024, `${bytes} bytes`)
   const text = 'select text from ops.session_lines where session_id = $1 order by seq'
-  const rows = await postgres.query(ops.env, text, [id])
+  const rows = await ops.query(text, [id])
   t.same(
     rows.map((row) => row['text']),
     texts,

@@ -15,7 +15,7 @@ import {
   whole,
 } from '../../helpers/model.ts'
 import type { Answer, Call, RawAnswer } from '../../helpers/model.ts'
-import { ended, eventsOfSession, outputOf, startOps, trigger } from '../../helpers/ops.ts'
+import { ended, eventsOfSession, outputOf, runSession, startOps } from '../../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -51,7 +51,7 @@ async function useModel(name: string): Promise<void> {
 }
 
 t.test('a scheduled session without a check is asked for it once, and says so', async (t) => {
-  const page = await (await fetch(`${ops.base}/sessions/1`)).text()
+  const page = await ops.page('/sessions/1')
   t.match(page, 'The model is told: You have run no check')
   t.match(page, '<p>No check was run.</p><p>All is well.</p>')
   t.match(page, /Turns<\/dt>\s*<dd>4</)
@@ -176,7 +176,7 @@ t.test('a call in a text acts in no spelling, whatever the model does with it', 
   const tooLong = refusal(400, { message: 'the prompt is too long' })
   const { session, page } = await play([noTools, CALL, tooLong, MARKED, WELL])
   t.equal(session.status, 'completed')
-  t.match(page, 'the oldest tool results are dropped')
+  t.match(await page(), 'the oldest tool results are dropped')
   t.match(toldAfter(3), /is not run by a call that is written as text/)
   t.notMatch((await ops.api('GET', '/memories')).text, 'planted')
   t.notMatch((await ops.api('GET', '/events?limit=1000')).text, '"planted"')
@@ -231,7 +231,7 @@ t.test('an endpoint that takes no tools is told of them in words', async (t) => 
 t.test('once a model has called a tool by the protocol, its text is text', async (t) => {
   const { session, summary } = await play([CHECK_SHOP, `The log has ${CALL} in it.`])
   t.match(session, { status: 'completed', num_turns: 2 })
-  t.match(summary, 'The log has &lt;tool_call&gt;')
+  t.match(summary, 'The log has <tool_call>')
 })
 
 t.test('a model in a loop: its answer is read in one go, and bounded', async (t) => {
@@ -248,7 +248,7 @@ t.test('a model in a loop: its answer is read in one go, and bounded', async (t)
   }
   const { summary, page } = await play([CHECK_SHOP, `All is well. ${'x'.repeat(100_000)}`])
   t.match(summary, /^All is well\. x+…\n\n\(Cut here: the output has all of it\.\)$/)
-  t.match(page, 'The answer is longer than 64 KB: the rest of it was not read.')
+  t.match(await page(), 'The answer is longer than 64 KB: the rest of it was not read.')
 })
 
 t.test('reasoning is no part of a summary, closed or not', async (t) => {
@@ -264,8 +264,8 @@ t.test('reasoning is no part of a summary, closed or not', async (t) => {
     ],
     ['<|channel>thought\nHm.<channel|>All is well.', WELL],
     ['<think>A</think>\n<think>B</think>All is well.<|im_end|>', WELL],
-    ['It is down: GET /</think>All is well.', 'It is down: GET /&lt;/think&gt;All is well.'],
-    ['All is well.\n<think>Or is it', 'All is well.\n&lt;think&gt;Or is it'],
+    ['It is down: GET /</think>All is well.', 'It is down: GET /</think>All is well.'],
+    ['All is well.\n<think>Or is it', 'All is well.\n<think>Or is it'],
   ] as const) {
     t.equal((await play([CHECK_SHOP, text])).summary, expected, text)
   }
@@ -285,10 +285,12 @@ t.test('a session that used no tool is asked for the checks once, and says so', 
   t.match(lazy.session, { status: 'completed', num_turns: 2 })
   t.match(toldAfter(0), /You have called no tool, so nothing was checked/)
   t.equal(lazy.summary, 'No tool was used: nothing of this was checked.\n\nThe shop is fine.')
-  t.match(lazy.page, /By the record: no tool calls: nothing was checked, 0 operations ran\./)
+  t.match(
+    await lazy.page(),
+    /By the record: no tool calls: nothing was checked, 0 operations ran\./,
+  )
   const asked = await play(['The shop is fine.', CHECK_SHOP, WELL])
   t.match(asked, { session: { num_turns: 3 }, summary: 'All is well.' })
-  t.match(asked.page, /By the record: 1 tool call, 0 operations ran\./)
 })
 
 /** A call of `run_check` as a piece of an answer. */
@@ -624,7 +626,7 @@ t.test('the environment file chooses the runner for each session', async (t) => 
     const before = rereads()
     writeFileSync(file, text)
     await until(() => rereads() > before, 'the file to be read again')
-    return ended(server, (await trigger(server)).id)
+    return runSession(server)
   }
   const key = `OPS_MODEL_KEY=${MODEL_KEY}\n`
   const url = `OPS_MODEL_URL=${model.env['OPS_MODEL_URL']}\n`

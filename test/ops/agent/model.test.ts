@@ -13,6 +13,7 @@ import {
   memoriesOf,
   startOps,
   trigger,
+  runSession,
 } from '../../helpers/ops.ts'
 import type { Memory, Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
@@ -41,7 +42,7 @@ const { ops, asked, answer } = await startModelOps(t, {
 await holdChecks(ops.env)
 
 function query(text: string, params: readonly number[] = []) {
-  return postgres.query(ops.env, text, params)
+  return ops.query(text, params)
 }
 
 /** Runs a session, and gives it once it has ended. */
@@ -405,7 +406,7 @@ t.test(
       ({ observation }) => ['remember', { category, observation }] as const,
     )
     answer(({ step }) => (step === 0 ? calls(...remembers) : says('Done.')))
-    t.match(await ended(later, (await trigger(later)).id), { status: 'completed' })
+    t.match(await runSession(later), { status: 'completed' })
     const now = (await memories()).map(({ observation, confidence, active }) => {
       return [observation, [confidence, active]] as const
     })

@@ -76,7 +76,7 @@ t.test('two schedulers start one session an interval', async (t) => {
     `create trigger claims before update on ops.settings for each row
        when (old.scheduled_at <> new.scheduled_at) execute function ops.note_claim()`,
   ]) {
-    await postgres.query(one.env, text)
+    await one.query(text)
   }
   /** How often either instance has tried to start a session that was due, but for the first. */
   const tries = (): number =>
@@ -86,14 +86,13 @@ t.test('two schedulers start one session an interval', async (t) => {
   const before = tries()
   gate.shut()
   // A scheduled session runs only what was not run lately.
-  await postgres.query(one.env, `update ops.checks set checked_at = now() - interval '1 hour'`)
+  await one.query(`update ops.checks set checked_at = now() - interval '1 hour'`)
   await one.api('PUT', '/config', { interval: 1 })
   await until(() => gate.waiting() > 0, 'the first scheduled session')
   await until(() => tries() >= before + 4, 'four times at which another one was due', 30_000)
   const tried = tries() - before
   // A claim is half an interval after the one before at the earliest, by the instances' own clocks.
-  const claims = await postgres.query(
-    one.env,
+  const claims = await one.query(
     `select at - lag(at) over (order by at) < interval '0.5 s' as early from ops.claims`,
   )
   t.same(

@@ -10,10 +10,11 @@ import { callTool } from '../../../services/ops/agent/tools/toolbox.ts'
 import { processesWith } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
-import { ended as endOf, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import { calls, startModelOps } from '../../helpers/model.ts'
+import { ended as endOf, inventoryFile, trigger } from '../../helpers/ops.ts'
 import { FULL, refuseRows } from '../../helpers/outages.ts'
 import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
+import { useTools } from '../../helpers/tools.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
@@ -34,14 +35,10 @@ const services = [{ name: 'shop', checks: [], operations: [up] }]
 
 let parts: RunnerParts
 let run: (job: Job) => Promise<Outcome>
-const { env, sessions, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
+const { env, start, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
   parts = { ...made, inventory: { current: async () => ({ services }), isOurs: () => false } }
   return { modelOf: () => 'none', run: (job) => run(job) }
 })
-
-async function start(): Promise<number> {
-  return (await sessions.start({ tier: 3, trigger: 'manual', prompt: 'look' }))?.id ?? 0
-}
 
 /** Runs the operation as an agent's call does, and gives the answer. */
 async function runUp(job: Job, others: Partial<RunnerParts> = {}): Promise<string> {
@@ -75,7 +72,7 @@ t.test(
       await noOutcomes()
       return good
     }
-    const id = await start()
+    const id = await start(3)
     t.match(await ended(id), { status: 'failed' })
     await noEnd()
     t.match(logged(), 'outcome of an operation not recorded')
@@ -108,7 +105,7 @@ t.test('an operation is not run once another instance has ended the session', as
       told.resolve(await runUp({ ...job, signal }, { db }))
       return good
     }
-    const id = await start()
+    const id = await start(3)
     t.equal(await told.promise, 'It was not run: the session has ended.', way)
     // The look of the test's own process ends what is left.
     await postgres.query(env, `update ops.sessions set holder = '0/0' where id = $1`, [id])
@@ -158,26 +155,13 @@ t.test('what an operation started outlives its session', async (t) => {
     does('stuck', 'SLEEP & setsid SLEEP & env -i PATH="$PATH" setsid SLEEP & SLEEP'),
   ]
   const checks = [{ type: 'process', name: 'runs', match: `sleep ${long('service')}` }]
-  const model = await startModel(t)
-  const ops = await startOps(t, postgres, {
-    ...model.env,
+  const { ops, model } = await startModelOps(t, {
     OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks, operations }] }),
   })
-  await endOf(ops)
-  let told: readonly string[] = []
-  const play = (...operations: readonly string[]) =>
-    model.answer(
-      inTier(3, ({ results, step }) => {
-        told = results
-        const call = (operation: string) =>
-          ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
-        return step === 0 ? calls(...operations.map(call)) : says('Done.')
-      }),
-    )
-
-  play('service', 'talker', 'bad', 'slow')
-  await trigger(ops)
-  t.match(await endOf(ops), { tier: 3, status: 'completed' })
+  const call = (operation: string) =>
+    ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
+  const list = ['service', 'talker', 'bad', 'slow'].map(call)
+  const told = await useTools(t, { model, ops }, list, 3)
   t.match(told, [
     /^service: ended with 0; check runs is good: 2 processes run\nservice$/,
     /^talker: ended with 0\ntick\n/,
@@ -189,14 +173,9 @@ t.test('what an operation started outlives its session', async (t) => {
   t.same(sleepers('bad'), [], 'one that failed leaves nothing, whatever group it is in')
   t.same(sleepers('slow'), [], 'nor one that took too long')
 
-  play('stuck')
-  await trigger(ops)
+  model.answer([calls(call('stuck'))])
+  const { id } = await trigger(ops, 'look', 3)
   await until(() => sleepers('stuck').length > 3, 'the operation')
-  const { json } = await ops.api<{ sessions: readonly { id: number }[] }>(
-    'GET',
-    '/sessions?limit=1',
-  )
-  const id = json.sessions[0]?.id ?? 0
   await request(`${ops.base}/sessions/${id}/stop`, { method: 'POST' })
   t.match(await endOf(ops, id), { tier: 3, status: 'stopped' })
   t.same(sleepers('stuck'), [], 'nor one whose session is stopped')

@@ -5,7 +5,14 @@ import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { calls, says, startModel } from '../../helpers/model.ts'
-import { ended, holdChecks, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import {
+  ended,
+  holdChecks,
+  inventoryFile,
+  startOps,
+  trigger,
+  runSession,
+} from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 
@@ -51,7 +58,7 @@ const systemOf = (prompt: string): string =>
   String(model.asked.find((asked) => asked.prompt === prompt)?.messages[0]?.content)
 
 async function play(prompt: string): Promise<string> {
-  await ended(ops, (await trigger(ops, prompt)).id)
+  await runSession(ops, prompt)
   return systemOf(prompt)
 }
 
@@ -128,7 +135,7 @@ t.test('a headless agent is told the same', async (t) => {
   await holdChecks(agentOps.env)
   const { agent } = agentOps
   agent.does(`printf '%s' "$2" > ${agent.folder}/prompt; echo '${JSON.stringify(claudeResult())}'`)
-  await ended(agentOps, (await trigger(agentOps, 'look')).id)
+  await runSession(agentOps, 'look')
   const told = readFileSync(join(agent.folder, 'prompt'), 'utf8')
   for (const part of [
     /You have 9 turns; .* ends after 10 minutes\./,
@@ -147,8 +154,7 @@ t.test('a headless agent is told the same', async (t) => {
 
 t.test('services and changes have a bound', async (t) => {
   const added = (service: string, count: number): Promise<unknown> =>
-    postgres.query(
-      ops.env,
+    ops.query(
       `insert into ops.checks (service, name, type, every_s, version, state, message, ms, since, checked_at, next_at)
        select $1, 'lost ' || n, 'command', 60, 'x', 'fail', repeat('€', 5000), 1, now(), now(), now()
          from generate_series(1, $2::integer) as n`,

@@ -249,8 +249,7 @@ await t.test('alerts wait for the session that runs', async (t) => {
   await t.test('Investigate takes one out of the queue', async (t) => {
     const held = await holdSession(two, gate)
     t.same(await deliver(two, alertmanager('E')), keptAs('queued: 0 before it'))
-    await postgres.query(
-      two.env,
+    await two.query(
       `update ops.alerts set due_at = now() + interval '1 hour' where outcome = 'waiting'`,
     )
     gate.open()
@@ -282,16 +281,13 @@ await t.test('alerts wait for the session that runs', async (t) => {
 
 await t.test('a hundred wait, and no more', async (t) => {
   const { ops } = await startAlerts(t, { OPS_ALERT_HOLD_S: '3600' })
-  await postgres.query(
-    ops.env,
-    `with waiting as (
+  await ops.query(`with waiting as (
        insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, waiting_since, due_at)
        select 'w' || n, 'c', now(), now(), 'waiting', now(), now() + interval '1 hour' from generate_series(1, 100) n
        returning id
      )
      insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-     select id, 'c', 'w', 'w', now(), now() from waiting`,
-  )
+     select id, 'c', 'w', 'w', now(), now() from waiting`)
   const told = async () =>
     (await eventsOf(ops)).filter(({ message }) => /queue|wait/.test(message))
   for (const name of ['X', 'Y']) {
@@ -301,7 +297,7 @@ await t.test('a hundred wait, and no more', async (t) => {
   t.match(text, /\bX\b[\s\S]*kept: |\bY\b/, 'they wait for a person')
   t.match(await told(), [{ level: 'critical', message: /^100 alerts wait for a session/ }])
   t.equal((await told()).length, 1, 'once')
-  await postgres.query(ops.env, `update ops.alerts set outcome = 'resolved' where id > 49`)
+  await ops.query(`update ops.alerts set outcome = 'resolved' where id > 49`)
   await timePasses(postgres, ops.env, 0)
   await until(async () => (await told()).length === 2, 'the end of it to be told')
   t.match(await told(), [{ message: 'Alerts are queued again: fewer than 50 wait' }, {}])

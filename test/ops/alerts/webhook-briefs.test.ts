@@ -106,11 +106,9 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
   t.match(retried, { status: 202, json: { status: 'triggered' } }, 'the sender tries again')
   await ended(ops, retried.json.session_id ?? 0)
 
-  const alerts = await postgres.query(
-    ops.env,
-    `select a.*, t.payload, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
-       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
-  )
+  const alerts =
+    await ops.query(`select a.*, t.payload, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`)
   const failed = { count: 1, outcome: 'failed', problem: /\S/, session_id: null }
   t.match(
     [...alerts],
@@ -157,7 +155,7 @@ await t.test('what the model is asked: data in a fence, and no tools', async (t)
 await t.test('a long alert is cut, and where it is shown that is said', async (t) => {
   const long = `It is down. ${'a'.repeat(899_988)}`
   const problem = async (): Promise<unknown> => {
-    const rows = await postgres.query(ops.env, 'select problem from ops.alerts order by id')
+    const rows = await ops.query('select problem from ops.alerts order by id')
     return rows.at(-1)?.['problem']
   }
   briefs.answer(['The brief.'])
@@ -239,8 +237,7 @@ await t.test('an alert without a brief is told, and waits', async (t) => {
     t.match(notice, { level: 'warning', session_id: session.id })
     t.match(notice?.message, /has no brief, and the session got the alert itself: the model /)
     t.match(await waiting(), body, 'it waits')
-    const [row] = await postgres.query(
-      ops.env,
+    const [row] = await ops.query(
       `select a.outcome, a.problem from ops.alerts a
          join ops.sessions s on s.alert_id = a.id where s.id = $1`,
       [session.id],

@@ -233,6 +233,6 @@ await t.test('a brief counts against the budget of the day', async (t) => {
   t.match(json.message, /budget of the day of \$0\.01 \(OPS_DAY_BUDGET_USD\) is spent: \$0\.0140/)
   t.equal(briefs.asked.length, asked + 2, 'no model is asked any more')
   t.match(await alerts('spent'), [{ outcome: 'failed', problem: /budget of the day/ }])
-  const page = await (await fetch(`${ops.base}/`)).text()
+  const page = await ops.page(`/`)
   t.match(page, /\$0\.014/, 'the dashboard counts it')
 })
