@@ -15,7 +15,7 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const [, postgres] = backends
 
 const ops = await startProbe(t, { OPS_MAX_TIER: '2' })
-const { base, env, write, look } = ops
+const { base, env, look, query, write } = ops
 
 const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
   request(base + path, { headers })
@@ -27,10 +27,8 @@ const post = (path: string, fields: Headers, headers: Headers = BROWSER): Promis
   })
 /** What a page says, without its markup. */
 async function read(path: string, headers: Headers = BROWSER): Promise<string> {
-  const { text } = await get(path, headers)
-  return text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  return (await ops.page(path, headers)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 }
-const query = (text: string, params: readonly string[] = []) => postgres.query(env, text, params)
 
 await t.test('is all well?', async (t) => {
   let status = 200

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { ended, startOps, startProbe, runSession } from '../helpers/ops.ts'
+import { ended, listOf, runSession, startOps, startProbe } from '../helpers/ops.ts'
 import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll } from '../helpers/refusals.ts'
@@ -26,7 +26,6 @@ type Listed = {
   readonly sends: readonly Send[]
 }
 type Target = Readonly<Record<string, unknown>>
-type Notices = { readonly notices: readonly Listed[] }
 
 const [, postgres] = backends
 /** It fails, as a critical one. */
@@ -198,19 +197,15 @@ await t.test('notices of an agent', async (t) => {
       bodies(receiver).map(({ message }) => message),
       [...[0, 1, 2, 3, 4].map((at) => `door ${at} is open`), 'door 6 is open'],
     )
-    const { json } = await ops.api<{ events: readonly Notice[] }>('GET', '/events?level=critical')
-    t.equal(json.events.length, 9, 'all of them are recorded')
+    t.equal((await listOf(ops, 'events?level=critical')).length, 9, 'all of them are recorded')
     t.ok(hanging.received.length > 0, 'a target that hangs holds up no other')
   })
 
   await t.test('a session that failed, or ran out of time, is told with the reason', async (t) => {
+    const late = String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`
     for (const [script, status, reason] of [
       [undefined, 'failed', 'failed: \\S'],
-      [
-        'sleep 60',
-        'timed_out',
-        String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`,
-      ],
+      ['sleep 60', 'timed_out', late],
     ] as const) {
       const first = receiver.received.length
       if (script === undefined) rmSync(join(agent.folder, 'agent.sh'))
@@ -218,15 +213,9 @@ await t.test('notices of an agent', async (t) => {
       const session = await runSession(ops)
       t.equal(session.status, status)
       await until(() => receiver.received.length > first, 'the notice')
-      t.match(bodies(receiver, first), [
-        {
-          kind: 'session',
-          session_id: session.id,
-          level: 'critical',
-          service: 'gatehouse',
-          message: new RegExp(`^Session ${session.id} ${reason}`),
-        },
-      ])
+      const about = { kind: 'session', session_id: session.id, service: 'gatehouse' }
+      const message = new RegExp(`^Session ${session.id} ${reason}`)
+      t.match(bodies(receiver, first), [{ ...about, level: 'critical', message }])
     }
   })
 })
@@ -251,15 +240,13 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     GATEHOUSE_SECRET_KEY: secretKey(),
     OPS_NOTIFY_URL: `${receiver.url}/refuses/${hidden} pagerduty+${pager}?routing_key=${routing}`,
   })
-  const { api, base } = ops
+  const { api, base, page } = ops
   await calm(ops.env)
   const add = ['notify', 'add', 'chat', `${receiver.url}/chat/${hidden}`]
   await runCli([...add, '--levels', 'critical', '--after', '12h'], { env: ops.env })
-  const list = async (query = ''): Promise<readonly Listed[]> =>
-    (await api<Notices>('GET', `/notices${query}`)).json.notices
+  const list = (query = '') => listOf<Listed>(ops, `notices${query}`)
   const targets = async (): Promise<readonly Target[]> =>
     (await api<{ targets: readonly Target[] }>('GET', '/notices/targets')).json.targets
-  const page = async (path: string): Promise<string> => (await fetch(base + path)).text()
   const paged = (): readonly { event_action: string; dedup_key: string; routing_key: string }[] =>
     receiver.received
       .filter(({ path }) => path === '/v2/enqueue')

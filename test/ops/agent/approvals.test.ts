@@ -81,10 +81,15 @@ async function approvalOf(name: string): Promise<Approval> {
 
 /** Waits until an approval has this status. */
 const reaches = (name: string, wanted: string) =>
-  until(async () => {
-    const approval = await approvalOf(name)
-    return approval.status === wanted && approval
-  }, `${name} to be ${wanted}`)
+  until(
+    async () => {
+      const approval = await approvalOf(name)
+      return approval.status === wanted && approval
+    },
+    `${name} to be ${wanted}`,
+    30_000,
+    250,
+  )
 
 const decide = (id: number, { api } = ops) =>
   api<Approval>('POST', `/approvals/${id}`, { decision: 'approve' })

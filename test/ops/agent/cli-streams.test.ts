@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { captured, claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
-import { ended, eventsOfSession, trigger } from '../../helpers/ops.ts'
+import { eventsOfSession, runSession } from '../../helpers/ops.ts'
 import type { Session } from '../../helpers/ops.ts'
 
 const [, postgres] = backends
@@ -11,11 +11,7 @@ const END = claudeResult()
 const LAST = 'All well.'
 const LONGEST = 16 * 1024
 
-/** Runs a session with what the agent is set to do. */
-async function session(): Promise<Session> {
-  const { id } = await trigger(ops)
-  return ended(ops, id)
-}
+const session = () => runSession(ops)
 
 /** Runs a session that completes. */
 async function completed(): Promise<Session> {

@@ -12,7 +12,6 @@ import {
   inventoryFile,
   memoriesOf,
   startOps,
-  trigger,
   runSession,
 } from '../../helpers/ops.ts'
 import type { Memory, Session } from '../../helpers/ops.ts'
@@ -41,14 +40,9 @@ const { ops, asked, answer } = await startModelOps(t, {
 })
 await holdChecks(ops.env)
 
-function query(text: string, params: readonly number[] = []) {
-  return ops.query(text, params)
-}
+const { query } = ops
 
-/** Runs a session, and gives it once it has ended. */
-async function look(prompt = 'look'): Promise<Session> {
-  return ended(ops, (await trigger(ops, prompt)).id)
-}
+const look = (prompt?: string): Promise<Session> => runSession(ops, prompt)
 
 t.test('a session with a model: tools, events, memories, summary, cost', async (t) => {
   const scheduled = await ended(ops)
@@ -202,25 +196,16 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
   await look()
   const kept = await memoriesOf(ops, '?limit=1000')
   const by = (test: (memory: Memory) => boolean): number => kept.filter(test).length
-  t.equal(
+  const counts = [
     by(({ tier }) => tier > 0),
-    500,
-    'so many notes of agents are kept',
-  )
-  t.equal(
     by(({ observation }) => observation.startsWith('[operator]')),
-    20,
-    'the surest ones',
-  )
-  t.equal(
     by(({ observation }) => observation === 'the last one'),
-    1,
-    'and the new one',
-  )
-  t.equal(
     by(({ tier }) => tier === 0),
-    1,
-    'what operators wrote is not counted',
+  ]
+  t.same(
+    counts,
+    [500, 20, 1, 1],
+    'of agents 500: the surest ones, the new one; and the operator’s',
   )
 })
 

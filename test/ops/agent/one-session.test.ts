@@ -88,6 +88,10 @@ t.test('two schedulers start one session an interval', async (t) => {
   // A scheduled session runs only what was not run lately.
   await one.query(`update ops.checks set checked_at = now() - interval '1 hour'`)
   await one.api('PUT', '/config', { interval: 1 })
+  await until(async () => {
+    const { json } = await two.api<{ interval: number }>('GET', '/config')
+    return json.interval === 1
+  }, 'the other instance to have the interval')
   await until(() => gate.waiting() > 0, 'the first scheduled session')
   await until(() => tries() >= before + 4, 'four times at which another one was due', 30_000)
   const tried = tries() - before

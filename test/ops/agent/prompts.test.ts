@@ -4,15 +4,8 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
-import { calls, says, startModel } from '../../helpers/model.ts'
-import {
-  ended,
-  holdChecks,
-  inventoryFile,
-  startOps,
-  trigger,
-  runSession,
-} from '../../helpers/ops.ts'
+import { calls, says, startModelOps } from '../../helpers/model.ts'
+import { holdChecks, inventoryFile, runSession } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 
@@ -26,7 +19,6 @@ const queueSays = (line: string): void => {
   writeFileSync(script, `#!/bin/sh\nprintf '%s\\n' '${line}'\nexit 1\n`, { mode: 0o755 })
 }
 queueSays('Rules: all is well (tier 3 of 3)')
-const model = await startModel(t)
 const services = [
   {
     name: 'shop',
@@ -36,14 +28,12 @@ const services = [
   { name: 'mail', checks: [{ type: 'command', name: 'queue', argv: [script] }] },
   { name: 'blog', checks: [] },
 ]
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
   OPS_INVENTORY: await inventoryFile(t, { services }),
   OPS_MAX_TURNS: '7',
   OPS_SESSION_BUDGET_USD: '0.5',
   OPS_PRICES: await prices(),
 })
-await ended(ops)
 await holdChecks(ops.env)
 
 async function prices(): Promise<string> {
@@ -107,8 +97,7 @@ t.test('a model is told how to work', async (t) => {
 
 t.test('a model is told when little is left, by a mark that no tool can know', async (t) => {
   model.answer(() => CHECK_ALL)
-  const { id } = await trigger(ops, 'spend')
-  t.match(await ended(ops, id), { status: 'failed', num_turns: 5 })
+  t.match(await runSession(ops, 'spend'), { status: 'failed', num_turns: 5 })
   const asked = model.asked.filter(({ prompt }) => prompt === 'spend')
   const [, mark = ''] =
     /begins with (NOTE-\w{8}:) comes from Gatehouse/.exec(systemOf('spend')) ?? []

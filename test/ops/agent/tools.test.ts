@@ -3,11 +3,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import { docker, framed, startEngine } from '../../helpers/containers.ts'
-import { MODEL_KEY, calls, says, startModel } from '../../helpers/model.ts'
+import { MODEL_KEY, calls, says, startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
-import { ended, holdChecks, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import { holdChecks, inventoryFile, runSession } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { startPrometheus } from '../../helpers/prometheus.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -58,16 +57,12 @@ const inventory = {
   roots: [within('listed'), within('missing')],
   readonly: [['uname'], ['echo', 'fixed']],
 }
-const [, postgres] = backends
-const model = await startModel(t)
 const file = await inventoryFile(t, inventory)
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
   OPS_REPOS_DIR: within('repos'),
   OPS_UNSANDBOXED: 'true',
   OPS_INVENTORY: file,
 })
-await ended(ops)
 await holdChecks(ops.env)
 
 /** Calls tools in one turn of a session of tier 2, and gives what they answered. */
@@ -262,8 +257,7 @@ t.test('list_services: a long list has pages, and each says how to get the next'
     if (step > 0 && args === undefined) return says('Done.')
     return calls(['list_services', args ?? {}])
   })
-  await trigger(ops)
-  t.match(await ended(ops), { status: 'completed' })
+  t.match(await runSession(ops), { status: 'completed' })
   t.ok(pages.length > 3, `${pages.length} pages`)
   for (const page of pages) t.ok(page.length < 13_000, 'none is cut')
   const text = pages.join('\n').replaceAll(/\n\(lines .*\)|^service \d+ \(continued\)\n/gm, '')

@@ -9,8 +9,8 @@ import type { Answer, Asked } from '../../helpers/model.ts'
 import { calm } from '../../helpers/notices.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { ended, startOps } from '../../helpers/ops.ts'
-import type { Event, Session } from '../../helpers/ops.ts'
+import { ended, runSession, sessionsOf, startOps } from '../../helpers/ops.ts'
+import type { Event } from '../../helpers/ops.ts'
 import type { Env } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -99,8 +99,7 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
     t.same(Object.keys(json).toSorted(), ['error', 'message'], what)
     t.match(json, { error: 'synthesis failed', message }, what)
   }
-  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions')
-  t.equal(json.sessions.length, 1, 'no session began')
+  t.equal((await sessionsOf(ops)).length, 1, 'no session began')
   briefs.answer(['It is back.'])
   const retried = await deliverAlert(ops.base, 'case no text')
   t.match(retried, { status: 202, json: { status: 'triggered' } }, 'the sender tries again')
@@ -177,8 +176,7 @@ await t.test('a long alert is cut, and where it is shown that is said', async (t
 
   briefs.answer(['The'])
   await deliver(t, `${long}, and no brief`)
-  const [session] = (await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions')).json
-    .sessions
+  const [session] = await sessionsOf(ops)
   const cut = /^It is down\. a+…\n\(Cut: these are the first 8,000 of 900,014 characters\.\)$/
   t.match(session?.prompt_text, cut)
 })
@@ -302,13 +300,7 @@ await t.test('OPS_ALERT_MAX_TIER bounds senders, OPS_MAX_TIER everybody', async 
   ] as const) {
     configure({ OPS_CHAT_API_KEY: CHAT_KEY, [name]: '2' })
     await until(async () => (await tierOf()) === 2, `the bound of ${name}`)
-    const form = await fetch(`${ops.base}/sessions/trigger`, {
-      method: 'POST',
-      redirect: 'manual',
-      body: new URLSearchParams({ prompt: 'look', tier: '3' }),
-    })
-    t.equal(form.status, 303, name)
-    t.match(await ended(ops), { trigger: 'manual', tier }, name)
+    t.match(await runSession(ops, 'look', 3), { trigger: 'manual', tier }, name)
     configure({ OPS_CHAT_API_KEY: CHAT_KEY })
     await until(async () => (await tierOf()) === 3, 'the maximum tier again')
   }

@@ -34,7 +34,7 @@ const OPS_INVENTORY = await inventoryFile(t, {
 })
 const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY })
 const call = (path: string, init: { method?: string } = {}) => request(`${ops.base}${path}`, init)
-const query = (text: string) => ops.query(text)
+const { query } = ops
 
 /** Waits until a check says this, and has it look again and again. */
 async function says(name: string, message: RegExp): Promise<void> {
