@@ -7,7 +7,7 @@ import { openNotified, type Notified, type Told } from '../helpers/notices.ts'
 const [, postgres] = backends
 const HOUR_S = 3_600
 
-function messages(told: readonly Told[]): readonly string[] {
+function messages(told: readonly Told[]) {
   return told.map(({ message }) => message)
 }
 
@@ -182,11 +182,11 @@ await t.test(
 
 const NAMES = Array.from({ length: 200 }, (_, at) => `check ${at}`)
 
-async function beginAll(one: Notified, names: readonly string[]): Promise<void> {
+async function beginAll(one: Notified, names: readonly string[]) {
   for (const name of names) await one.begin(name)
 }
 
-async function endAll(one: Notified, names: readonly string[]): Promise<void> {
+async function endAll(one: Notified, names: readonly string[]) {
   for (const name of names) await one.end(name)
 }
 
@@ -277,7 +277,7 @@ await t.test('PagerDuty has ten incidents of their own and one for the rest', as
   const key = { token: 'routing-key-of-a-test' }
   await one.add('duty', '/v2/enqueue', key, 'pagerduty+')
   const sent = (): readonly Told[] => one.taken('/v2/enqueue')
-  const keysOf = (action: string): readonly string[] =>
+  const keysOf = (action: string) =>
     sent()
       .filter(({ event_action }) => event_action === action)
       .map(({ dedup_key }) => String(dedup_key))

@@ -58,9 +58,8 @@ await t.test('notices of one probe', async (t) => {
   const fileCheck = (name: string, level: string, path: string): object => {
     return { type: 'file_age', name, path, max_age_s: 3_600, level }
   }
-  const said = (text: string): number =>
-    ops.server.logs().filter((line) => line.includes(text)).length
-  const count = async (outcome: string): Promise<number> => {
+  const said = (text: string) => ops.server.logs().filter((line) => line.includes(text)).length
+  const count = async (outcome: string) => {
     const text = await ops.page(`/metrics`)
     const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)
     return Number(counted?.[1] ?? 0)
@@ -121,7 +120,7 @@ await t.test('notices of one probe', async (t) => {
     await told(1, first)
     await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
     t.ok(said('receiver answered 503') > 0)
-    const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+    const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
     const unsent = /could not be sent[\s\S]*the receiver answered 503/
     await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
     status = 200
@@ -183,7 +182,7 @@ await t.test('notices of an agent', async (t) => {
   await calm(ops.env)
 
   await t.test('five events of a session are told, and no words twice', async (t) => {
-    const report = async (...messages: readonly string[]): Promise<void> => {
+    const report = async (...messages: readonly string[]) => {
       const events = messages.map((message) =>
         agent.calls('record_event', { level: 'critical', service: 'garage', message }),
       )
@@ -301,7 +300,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     async (t) => {
       const link = `${base}/notices/${id}`
       const path = `/notices/${id}/acknowledge`
-      const by = async (): Promise<unknown> => (await list('?lasting=true'))[0]?.acknowledged_by
+      const by = async () => (await list('?lasting=true'))[0]?.acknowledged_by
       t.match(await page(`/notices/${id}`), /file: no such file[\s\S]*>Acknowledge<\/button>/)
       const get = await fetch(`${link}/acknowledge`)
       t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')

@@ -22,26 +22,25 @@ await t.test('pages and forms', async (t: Test) => {
   gate.open()
   await ended(ops)
 
-  const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
-    request(base + path, { headers })
+  const get = (path: string, headers: Headers = BROWSER) => request(base + path, { headers })
   const post = (path: string, fields: Headers = {}, headers: Headers = BROWSER) =>
     request(base + path, {
       method: 'POST',
       headers: { ...FORM, ...headers },
       body: new URLSearchParams(fields).toString(),
     })
-  const isPage = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+  const isPage = (t: Test, { status, headers, text }: Response, wanted: number) => {
     t.equal(status, wanted)
     t.equal(headers['content-type'], 'text/html; charset=utf-8')
     t.match(headers['content-security-policy'], /^default-src 'self'/)
     t.match(text, /^<!doctype html>[\s\S]*<\/html>/)
   }
-  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number) => {
     t.equal(status, wanted)
     t.equal(headers['content-type'], 'text/html; charset=utf-8')
     t.notMatch(text, /<html/)
   }
-  const isJson = (t: Test, answer: Response, status: number, error: RegExp): void =>
+  const isJson = (t: Test, answer: Response, status: number, error: RegExp) =>
     refuses(t, answer, [status, undefined, error])
 
   await t.test('every page is a whole one', async (t) => {
@@ -329,6 +328,6 @@ await t.test('pages and forms', async (t: Test) => {
   })
 })
 
-function messages({ text }: Response): readonly string[] {
+function messages({ text }: Response) {
   return [...text.matchAll(/>\s*(event \d+)\s*</g)].map(([, message = '']) => message)
 }

@@ -34,11 +34,11 @@ const ops = await openAgentOps(t, postgres, {
 const { agent, api, server } = ops
 
 const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'checks']
-const lastOf = (text: string): string => text.slice(-8)
-const firstOf = (text: string): string => text.slice(0, 8)
+const lastOf = (text: string) => text.slice(-8)
+const firstOf = (text: string) => text.slice(0, 8)
 
 /** Every row of the tables of ops, as one text. */
-async function storedTexts(env: Env): Promise<string> {
+async function storedTexts(env: Env) {
   const rows = await Promise.all(
     [...TABLES.map((table) => `ops.${table}`), 'notices.notices'].map((table) =>
       postgres.query(env, `select * from ${table}`),
@@ -64,7 +64,7 @@ async function everything(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** None of these texts stands anywhere, raw or as JSON has it. */
-async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
+async function nowhere(t: Test, texts: readonly string[]) {
   for (const [place, held] of await everything()) {
     const found = texts.filter(
       (text) => held.includes(text) || held.includes(JSON.stringify(text).slice(1, -1)),
@@ -75,7 +75,7 @@ async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
 
 const session = (prompt?: string) => runSession(ops, prompt)
 
-function textsOf(id: number): string {
+function textsOf(id: number) {
   return ops
     .lines(id)
     .map(({ text }) => text)
@@ -85,8 +85,7 @@ function textsOf(id: number): string {
 /** A secret in each form that is looked for, by the form's name. */
 function formsOf(text: string): Readonly<Record<string, string>> {
   const encoded = encodeURIComponent(text)
-  const base64 = (before: string): string =>
-    Buffer.from(`${before}${text}, and more`).toString('base64')
+  const base64 = (before: string) => Buffer.from(`${before}${text}, and more`).toString('base64')
   return {
     raw: text,
     'URL-encoded': encoded,
@@ -101,14 +100,14 @@ function formsOf(text: string): Readonly<Record<string, string>> {
 }
 
 /** What of a form only the secret decides: the ends of base64 depend on what stands beside it. */
-function heartOf(form: string): string {
+function heartOf(form: string) {
   return form.slice(12, 28)
 }
 
 for (const [name, text] of Object.entries({ awkward, agentKey })) {
   t.test(`a secret in each form (${name})`, async (t) => {
     const forms = Object.entries(formsOf(text))
-    const said = (kind: string): string =>
+    const said = (kind: string) =>
       forms.map(([form, written]) => `${kind}, ${form}: <${written}> end`).join('\n')
     const content = [{ type: 'tool_result', content: said('tool') }]
     agent.says([
@@ -138,7 +137,7 @@ for (const [name, text] of Object.entries({ awkward, agentKey })) {
 }
 
 /** Text with a line break after each so many characters. */
-function wrapped(text: string, width: number, lineBreak: string): string {
+function wrapped(text: string, width: number, lineBreak: string) {
   return text.match(new RegExp(`.{1,${width}}`, 'g'))?.join(lineBreak) ?? ''
 }
 
@@ -173,7 +172,7 @@ t.test('an encoded secret over several lines', async (t) => {
 t.test('a secret that comes in pieces', async (t) => {
   const half = Math.floor(plain.length / 2)
   const [first, second] = [plain.slice(0, half), plain.slice(half)]
-  const delta = (content: string): string =>
+  const delta = (content: string) =>
     JSON.stringify({ type: 'message', role: 'assistant', content, delta: true })
   const escaped = [...plain].map(
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

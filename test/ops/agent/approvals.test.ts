@@ -103,8 +103,7 @@ const { ops, model } = await startModelOps(t, {
 await calm(ops.env)
 // Of the same process it would take the sessions of the first for its own.
 const other = await startOpsProcess(t, postgres, ops.env)
-const messages = () =>
-  receiver.received.map(({ body }): string => JSON.parse(body.toString()).message)
+const messages = () => receiver.received.map(({ body }) => JSON.parse(body.toString()).message)
 const notified = (pattern: RegExp) =>
   until(() => messages().find((message) => pattern.test(message)), `a notice of ${pattern}`)
 const page = (path = '/approvals') => ops.page(path)

@@ -18,7 +18,7 @@ function clientOf({ base }: Pick<OpsServer, 'base'>, apiKey = CHAT_KEY): OpenAI 
 }
 
 /** The refusal of a call of the official client. */
-async function refusedWith(call: PromiseLike<unknown>): Promise<unknown> {
+async function refusedWith(call: PromiseLike<unknown>) {
   try {
     await call
   } catch (error) {

@@ -50,7 +50,7 @@ const { agent, lines, base } = ops
 const result = JSON.stringify(claudeResult())
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${100_000 + process.pid}.5`
-const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+const sleepers = () => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
@@ -75,7 +75,7 @@ cat; echo '${result}'
     const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
     const done = await session(prompt)
     t.match(done, { status: 'completed', model: 'small one' })
-    const read = (name: string): string => readFileSync(join(agent.folder, name), 'utf8')
+    const read = (name: string) => readFileSync(join(agent.folder, name), 'utf8')
     const args = read('arguments').split('\0').slice(0, -1)
     t.equal(args[0], '-p')
     t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
@@ -119,7 +119,7 @@ cat; echo '${result}'
 
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
   const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
-  const read = (): string => readFileSync(join(agent.folder, 'prompt'), 'utf8')
+  const read = () => readFileSync(join(agent.folder, 'prompt'), 'utf8')
   agent.does(`${keeps}echo '${result}'\n`)
   t.match(await session(`begin ${'€'.repeat(99_000)} end`), { status: 'completed' })
   t.match(read(), /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
@@ -167,7 +167,7 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
   const turn = `{"type":"step_start","sessionID":"s"}
 {"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","cost":COST}}`
   // It goes on until it is stopped, but says nothing more then.
-  const turns = (count: number, cost: number): string => {
+  const turns = (count: number, cost: number) => {
     const said = `${turn.replace('COST', String(cost))}\n`.repeat(count)
     return `cat <<'END'\n${said}END\nsleep 600\n`
   }
@@ -205,7 +205,7 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
 
 t.test('a line without an end takes no memory for what is not kept', async (t) => {
   agent.does(`head -c 60000000 /dev/zero | tr '\\0' x\necho\necho '${result}'\n`)
-  const residentMiB = (): number => residentKib(process.pid) / 1024
+  const residentMiB = () => residentKib(process.pid) / 1024
   const before = residentMiB()
   let peak = before
   const looks = setInterval(() => (peak = Math.max(peak, residentMiB())), 20)

@@ -21,7 +21,7 @@ async function completed(): Promise<Session> {
 }
 
 /** What a session put out whose agent prints these lines, then its result. */
-async function put(printed: readonly (object | string)[]): Promise<readonly string[]> {
+async function put(printed: readonly (object | string)[]) {
   agent.says([...printed, END])
   const texts = lines((await completed()).id).map(({ text }) => text)
   t.equal(texts.at(-1), LAST, 'the output is whole')

@@ -45,7 +45,7 @@ const { ops, asked, play, toldAfter } = await startModelOps(t, env, [LIST, WELL,
 const STREAM = { 'content-type': 'text/event-stream' }
 
 /** Whatever Gatehouse has learned of an endpoint counts for this name of a model. */
-async function useModel(name: string): Promise<void> {
+async function useModel(name: string) {
   const config = { tier1_model: name, tier2_model: name, tier3_model: name }
   t.equal((await ops.api('PUT', '/config', config)).status, 200)
 }
@@ -672,7 +672,7 @@ function stream(...deltas: readonly object[]): RawAnswer {
   return { ...answer, body, pieceBytes: 7 }
 }
 
-function infoEvent(message: string): string {
+function infoEvent(message: string) {
   return JSON.stringify({ level: 'info', message })
 }
 

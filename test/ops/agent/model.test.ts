@@ -116,7 +116,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
 })
 
 t.test('memories in the prompt: the active ones, best first, 8,000 characters', async (t) => {
-  const note = async (observation: string, confidence: number, active = true): Promise<void> => {
+  const note = async (observation: string, confidence: number, active = true) => {
     const made = { category: 'behavior', observation, confidence, active }
     t.equal((await ops.api('POST', '/memories', made)).status, 201)
   }
@@ -195,7 +195,7 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
   answer(steps([['remember', last]]))
   await look()
   const kept = await memoriesOf(ops, '?limit=1000')
-  const by = (test: (memory: Memory) => boolean): number => kept.filter(test).length
+  const by = (test: (memory: Memory) => boolean) => kept.filter(test).length
   const counts = [
     by(({ tier }) => tier > 0),
     by(({ observation }) => observation.startsWith('[operator]')),
@@ -211,7 +211,7 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
 
 t.test('checks that a model runs: changes are told, not each look', async (t) => {
   status = 503
-  const events = async (times: number): Promise<readonly string[]> => {
+  const events = async (times: number) => {
     const calls = Array.from({ length: times }, () => ['run_check', { service: 'shop' }] as const)
     answer(steps(calls))
     const { id } = await look()
@@ -373,7 +373,7 @@ t.test(
     await query('update ops.memories set fades_at = now()')
     const later = await startOps(t, postgres, ops.env)
     const memories = () => memoriesOf(later, `?category=${category}`)
-    const change = async (observation: string, fields: Partial<Memory>): Promise<void> => {
+    const change = async (observation: string, fields: Partial<Memory>) => {
       const memory = (await memories()).find((one) => one.observation === observation)
       const path = `/memories/${memory?.id}`
       t.equal((await later.api('PUT', path, { ...memory, ...fields })).status, 200, observation)

@@ -22,10 +22,7 @@ const one = await startOps(t, postgres, variables)
 const two = await startOpsProcess(t, postgres, one.env)
 
 /** Starts a session in one of three ways, and says whether it was taken. */
-async function start(
-  { base, api }: Pick<OpsServer, 'base' | 'api'>,
-  at: number,
-): Promise<boolean> {
+async function start({ base, api }: Pick<OpsServer, 'base' | 'api'>, at: number) {
   if (at % 3 === 0) {
     const { status, text } = await api('POST', '/sessions/trigger', { prompt: `start ${at}` })
     if (status !== 201 && status !== 409) throw new Error(`${status} ${text}`)
@@ -79,7 +76,7 @@ t.test('two schedulers start one session an interval', async (t) => {
     await one.query(text)
   }
   /** How often either instance has tried to start a session that was due, but for the first. */
-  const tries = (): number =>
+  const tries = () =>
     [...one.server.logs(), ...two.server.logs()].filter((line) =>
       line.includes('scheduled session left out: another one runs'),
     ).length

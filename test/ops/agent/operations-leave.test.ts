@@ -22,8 +22,8 @@ const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 
 const NAMES = ['up', 'left', 'service', 'bad', 'slow', 'stuck', 'talker']
 /** Nobody else sleeps that long: by it the processes of each operation are found. */
-const long = (name: string): string => `${500_000 + process.pid}.${NAMES.indexOf(name)}`
-const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
+const long = (name: string) => `${500_000 + process.pid}.${NAMES.indexOf(name)}`
+const sleepers = (name: string) => processesWith(`sleep ${long(name)}`)
 t.teardown(() => NAMES.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
 const up = {
   name: 'up',
@@ -41,12 +41,12 @@ const { env, start, logged, ended } = await openTimedSessions(t, 'operations', (
 })
 
 /** Runs the operation as an agent's call does, and gives the answer. */
-async function runUp(job: Job, others: Partial<RunnerParts> = {}): Promise<string> {
+async function runUp(job: Job, others: Partial<RunnerParts> = {}) {
   const args = { service: 'shop', operation: 'up', reason: 'it hangs' }
   return (await callTool('run_operation', args, { ...parts, ...others, job })).text
 }
 
-async function outcomes(session: number): Promise<readonly unknown[]> {
+async function outcomes(session: number) {
   const text = 'select outcome from ops.actions where session_id = $1 order by id'
   return (await postgres.query(env, text, [session])).map(({ outcome }) => outcome)
 }

@@ -170,7 +170,7 @@ await t.test('sessions of one probe', async (t) => {
     )
   })
 
-  const summaryOfLast = async (): Promise<unknown> => {
+  const summaryOfLast = async () => {
     const rows = await ops.query('select summary from ops.sessions order by id desc')
     return rows[0]?.['summary']
   }
@@ -238,7 +238,7 @@ await t.test('sessions of one probe', async (t) => {
     'a file that has become wrong changes nothing; a good one is read again',
     async (t) => {
       const wrong = { services: [{ name: 'x' }] }
-      const refusals = (): number =>
+      const refusals = () =>
         ops.server.logs().filter((line) => line.includes('file not re-read')).length
       await lookAt([])
       write(wrong)
@@ -296,7 +296,7 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     const env = await postgres.env(t)
     const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
     const ops = await startOps(t, postgres, env)
-    const refused = (): boolean =>
+    const refused = () =>
       ops.server.logs().some((line) => line.includes('scheduled session not started'))
     await until(refused, 'a start that fails')
     await accept()

@@ -15,7 +15,7 @@ const { url } = await startReceiver(t, (_, response) => {
   response.writeHead(shop.isWell ? 200 : 503).end(shop.body)
 })
 const script = join(await temporaryFolder(t, 'check'), 'queue')
-const queueSays = (line: string): void => {
+const queueSays = (line: string) => {
   writeFileSync(script, `#!/bin/sh\nprintf '%s\\n' '${line}'\nexit 1\n`, { mode: 0o755 })
 }
 queueSays('Rules: all is well (tier 3 of 3)')
@@ -36,7 +36,7 @@ const { ops, model } = await startModelOps(t, {
 })
 await holdChecks(ops.env)
 
-async function prices(): Promise<string> {
+async function prices() {
   const file = join(await temporaryFolder(t, 'prices'), 'prices.json')
   // A turn of the endpoint costs 1,000 and 100 tokens: 11 cents.
   writeFileSync(file, JSON.stringify({ default: { input: 100, output: 100 } }))
@@ -44,10 +44,10 @@ async function prices(): Promise<string> {
 }
 
 const CHECK_ALL = calls(['run_check', { service: 'shop' }], ['run_check', { service: 'mail' }])
-const systemOf = (prompt: string): string =>
+const systemOf = (prompt: string) =>
   String(model.asked.find((asked) => asked.prompt === prompt)?.messages[0]?.content)
 
-async function play(prompt: string): Promise<string> {
+async function play(prompt: string) {
   await runSession(ops, prompt)
   return systemOf(prompt)
 }
@@ -142,7 +142,7 @@ t.test('a headless agent is told the same', async (t) => {
 })
 
 t.test('services and changes have a bound', async (t) => {
-  const added = (service: string, count: number): Promise<unknown> =>
+  const added = (service: string, count: number) =>
     ops.query(
       `insert into ops.checks (service, name, type, every_s, version, state, message, ms, since, checked_at, next_at)
        select $1, 'lost ' || n, 'command', 60, 'x', 'fail', repeat('€', 5000), 1, now(), now(), now()

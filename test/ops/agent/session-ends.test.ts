@@ -24,7 +24,7 @@ const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await 
 )
 
 /** The signal of a job may have come before anybody waits for it. */
-async function aborted({ signal }: Job): Promise<void> {
+async function aborted({ signal }: Job) {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
@@ -63,7 +63,7 @@ t.test('a moment without a database at the end costs neither output nor reason',
   }
   const before = logged().length
   const id = await start()
-  const now = (): string => logged().slice(before)
+  const now = () => logged().slice(before)
   await until(() => now().includes('session not finished yet'), 'the first of its last writes')
   for (const room of rooms) await room()
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
@@ -94,7 +94,7 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
     return good
   }
   const begin = logged().length
-  const said = (text: string): number => logged().slice(begin).split(text).length - 1
+  const said = (text: string) => logged().slice(begin).split(text).length - 1
   const room = await full('session_lines', 'true')
   const before = await rollbacks(env)
   const id = await start()
@@ -134,7 +134,7 @@ t.test('a session that another instance has ended says nothing more', async (t) 
 })
 
 /** Stores a running session that nobody here runs. */
-async function begun(holder: string, machine: string): Promise<number> {
+async function begun(holder: string, machine: string) {
   const [row] = await postgres.query(
     env,
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
@@ -145,7 +145,7 @@ async function begun(holder: string, machine: string): Promise<number> {
 }
 
 /** A session as it stands when the answer to its commit is lost. */
-function unconfirmed(): Promise<number> {
+function unconfirmed() {
   return begun(holderOf(), machineId())
 }
 
@@ -175,7 +175,7 @@ t.test('a lease that is renewed while it is found lapsed stays', async (t) => {
   t.teardown(() => sql.end())
   const waiting = `select 1 from pg_stat_activity
                     where datname = current_database() and wait_event_type = 'Lock'`
-  const waits = async (): Promise<boolean> => (await postgres.query(env, waiting)).length > 0
+  const waits = async () => (await postgres.query(env, waiting)).length > 0
   await sql.begin(async (tx) => {
     await tx`update ops.sessions set heartbeat_at = now() + interval '1 hour' where id = ${id}`
     await until(() => {

@@ -13,13 +13,13 @@ const { ops, play } = await startModelOps(t)
 const { base } = ops
 
 /** The text of a page as people read it, in one line. */
-async function read(path: string, from = base): Promise<string> {
+async function read(path: string, from = base) {
   const { status, text } = await request(from + path, { headers: BROWSER })
   if (status !== 200) throw new Error(`${path} answered ${status}`)
   return shown(text)
 }
 
-function shown(html: string): string {
+function shown(html: string) {
   return html
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&quot;', '"')

@@ -42,7 +42,7 @@ type Options = {
   readonly env?: Env
 }
 
-function sandboxWorks(): boolean {
+function sandboxWorks() {
   const argv = ['--ro-bind', '/', '/', '--unshare-pid', '--unshare-net', '--proc', '/proc', 'true']
   return spawnSync('bwrap', argv).status === 0
 }
@@ -311,7 +311,7 @@ t.test(
  * What the attack reports. `find` warns of a working directory below /tmp, which the sandbox does not have; the report
  * may come within that line.
  */
-function reportIn(output: string): unknown {
+function reportIn(output: string) {
   const [report] = /\{.*\}/.exec(output) ?? []
   if (report === undefined) throw new Error(`no report in "${output}"`)
   return JSON.parse(report)

@@ -15,7 +15,7 @@ import { useTools } from '../../helpers/tools.ts'
 import { deploymentParts, journalWriter, lacks, onPath } from '../../runner/system-parts.ts'
 
 const folder = await temporaryFolder(t, 'tools')
-const within = (...names: readonly string[]): string => join(folder, ...names)
+const within = (...names: readonly string[]) => join(folder, ...names)
 for (const name of ['repos/shop', 'listed', 'listed-not', 'outside']) {
   mkdirSync(within(name), { recursive: true })
 }
@@ -32,7 +32,7 @@ symlinkSync('loop', within('repos/loop'))
 
 /** What commands answer is the same with bwrap, whose /tmp has no journal of ours, and without. */
 const programs = await temporaryFolder(t, 'programs')
-function program(name: string, script: string): void {
+function program(name: string, script: string) {
   writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
 }
 program('bwrap', 'exit 1')
@@ -66,12 +66,12 @@ const { ops, model } = await startModelOps(t, {
 await holdChecks(ops.env)
 
 /** Calls tools in one turn of a session of tier 2, and gives what they answered. */
-function use(...list: readonly Call[]): Promise<readonly string[]> {
+function use(...list: readonly Call[]) {
   return useTools(t, { model, ops }, list)
 }
 
 /** What the next sessions have as their inventory. */
-function write(inventory: object): void {
+function write(inventory: object) {
   writeFileSync(file, JSON.stringify(inventory))
 }
 
@@ -274,7 +274,7 @@ t.test('list_services: a long list has pages, and each says how to get the next'
 type Entry = readonly [unit: string, message: string]
 
 /** Makes a journal, which `journalctl` on the path then reads, and nothing else. */
-async function writeJournal(t: Test, entries: readonly Entry[]): Promise<void> {
+async function writeJournal(t: Test, entries: readonly Entry[]) {
   const folder = await temporaryFolder(t, 'journal')
   const [journal, source] = [join(folder, 'test.journal'), join(folder, 'source')]
   const id = '0123456789abcdef0123456789abcdef'
@@ -369,7 +369,7 @@ t.test('logs of containers', async (t) => {
   const running = { Status: 'running' }
   const asked: URLSearchParams[] = []
   /** The newest lines, each of 1 KB. */
-  const long = (query: URLSearchParams): string => {
+  const long = (query: URLSearchParams) => {
     asked.push(query)
     const tail = Number(query.get('tail'))
     const numbers = Array.from({ length: tail }, (_, before) => count - tail + before)
@@ -482,7 +482,7 @@ t.test('Prometheus', { skip: lacks(deploymentParts.prometheus) }, async (t) => {
 })
 
 t.test('Loki, by its documentation', async (t) => {
-  const at = (second: number): string => `${1_795_000_000 + second}123456789`
+  const at = (second: number) => `${1_795_000_000 + second}123456789`
   const asked: URL[] = []
   const headers: unknown[] = []
   const streams = [
@@ -546,7 +546,7 @@ t.test('a source that is away, redirects, or answers without end', async (t) => 
   })
   const endless = await startReceiver(t, (_request, response) => {
     const piece = 'x'.repeat(100_000)
-    const write = (): void => {
+    const write = () => {
       while (!response.destroyed && response.write(piece));
     }
     response.on('drain', write)

@@ -62,7 +62,7 @@ async function alertSessions(ops: OpsServer): Promise<readonly number[]> {
 }
 
 /** A session that holds all others up, until the gate opens. */
-async function holdSession(ops: OpsServer, gate: Gate): Promise<number> {
+async function holdSession(ops: OpsServer, gate: Gate) {
   gate.shut()
   const { id } = await trigger(ops, 'busy')
   await until(() => gate.waiting() > 0, 'the session to be held up')
@@ -312,7 +312,7 @@ await t.test('a hundred wait, and no more', async (t) => {
 const DISK = '{"title":"disk full"}'
 
 /** What became of the one alert, and the newest session that looked into it. */
-async function outcomeOf(ops: OpsServer): Promise<unknown> {
+async function outcomeOf(ops: OpsServer) {
   const [row] = await ops.query(
     `select outcome, holder,
             (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id

@@ -75,7 +75,7 @@ async function openWatched(
     })
     const round = startInvestigations({ db, clock, log, redact, sessions, ...waiting })
     rounds.add(round)
-    async function close(): Promise<void> {
+    async function close() {
       closings.delete(close)
       rounds.delete(round)
       await round.stop()
@@ -153,7 +153,7 @@ async function openWatched(
 }
 
 /** Ends the session that runs, and lets all be well until each cooldown is over. */
-async function over(shop: Watched): Promise<void> {
+async function over(shop: Watched) {
   await shop.finish()
   await shop.mend()
   await shop.pass(3_600)

@@ -34,9 +34,9 @@ await ended(ops)
 const { api, base, env } = ops
 const second = await startOps(t, postgres, env)
 
-const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString()
+const inMs = (ms: number) => new Date(Date.now() + ms).toISOString()
 const HOUR = 3_600_000
-const later = (): string => inMs(HOUR)
+const later = () => inMs(HOUR)
 
 async function silence(match: object, more: object = {}): Promise<Silence> {
   const body = { match, ends_at: later(), reason: 'the shop moves', ...more }
@@ -47,7 +47,7 @@ async function silence(match: object, more: object = {}): Promise<Silence> {
 
 const silences = () => listOf<Silence>(ops, 'silences')
 
-async function endAll(): Promise<void> {
+async function endAll() {
   for (const { id } of await silences()) await api('DELETE', `/silences/${id}`)
 }
 
@@ -60,7 +60,7 @@ async function outcomeOf(title: string): Promise<string | undefined> {
   return (await alertOf(title))?.outcome
 }
 
-async function alertSessions(): Promise<number> {
+async function alertSessions() {
   return (await sessionsOf(ops)).filter(({ trigger }) => trigger === 'alert').length
 }
 

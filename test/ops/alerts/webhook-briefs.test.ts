@@ -62,7 +62,7 @@ const REFUSALS: readonly Refusal[] = [
 
 const briefs = await startBriefs(t)
 const file = join(await temporaryFolder(t, 'env'), 'env')
-function configure(lines: Env): void {
+function configure(lines: Env) {
   const text = Object.entries({ ...briefs.env, ...lines }).map(
     ([name, value]) => `${name}="${value}"\n`,
   )
@@ -153,7 +153,7 @@ await t.test('what the model is asked: data in a fence, and no tools', async (t)
 
 await t.test('a long alert is cut, and where it is shown that is said', async (t) => {
   const long = `It is down. ${'a'.repeat(899_988)}`
-  const problem = async (): Promise<unknown> => {
+  const problem = async () => {
     const rows = await ops.query('select problem from ops.alerts order by id')
     return rows.at(-1)?.['problem']
   }
@@ -188,8 +188,8 @@ await t.test('an alert without a brief is told, and waits', async (t) => {
     receiver.received
       .map(({ body }): Notice => JSON.parse(body.toString()))
       .filter(({ message }) => message.includes(text))
-  const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
-  const use = async (fallback: string): Promise<void> => {
+  const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
+  const use = async (fallback: string) => {
     const lines = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_BRIEF_FALLBACK: fallback }
     configure({ ...lines, OPS_NOTIFY_URL: receiver.url })
     briefs.answer([failing(500)])

@@ -32,7 +32,7 @@ async function addAssistant(...args: readonly string[]): Promise<Endpoint> {
 }
 
 /** The names of the tools that it is offered. */
-async function toolsOf(endpoint: Endpoint): Promise<readonly string[]> {
+async function toolsOf(endpoint: Endpoint) {
   const { text } = await modern(endpoint, 'tools/list')
   return JSON.parse(text).result.tools.map(({ name }: { name: string }) => name)
 }

@@ -47,7 +47,7 @@ for (const [name, { free, problem, sql }, told] of TROUBLES) {
         { problem: () => stopped },
       )
     let alarms = [start(), start()]
-    const round = async (): Promise<void> => {
+    const round = async () => {
       await Promise.all(alarms.map((alarm) => alarm.now()))
       await one.pass(60)
     }

@@ -31,7 +31,7 @@ async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]
     for (const loop of loops) await loop.close()
   })
   /** Makes rounds until nothing is due and all that was found is stored. */
-  async function settle(): Promise<void> {
+  async function settle() {
     const now = clock.now().toISOString()
     await until(async () => {
       for (const loop of loops) await loop.round()
@@ -75,7 +75,7 @@ async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]
 }
 
 /** The states that a check had, oldest first, without the first one. */
-async function statesOf({ query }: Checked, name = 'front'): Promise<readonly unknown[]> {
+async function statesOf({ query }: Checked, name = 'front') {
   const rows = await query(
     `select p.state from ops.check_periods p join ops.checks c on c.id = p.check_id
       where c.name = '${name}' order by p.id`,
@@ -84,7 +84,7 @@ async function statesOf({ query }: Checked, name = 'front'): Promise<readonly un
 }
 
 /** The messages of all events, oldest first, and whether a notice was made of each. */
-async function toldBy({ query }: Checked): Promise<readonly string[]> {
+async function toldBy({ query }: Checked) {
   const rows = await query(
     `select e.message, exists (select from notices.notices n
                                 where n.message = e.message and n.created_at = e.created_at) as notified
@@ -186,7 +186,7 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   const shop = await openChecked(t, (url) => [...hung, front(url, { every: '10s' })])
   const loop = shop.open()
   /** Waits until the check that does not hang has been looked at so often, and that is stored. */
-  const looked = async (times: number): Promise<void> => {
+  const looked = async (times: number) => {
     const isStored = async () => {
       await loop.round()
       const [row] = await shop.query('select count(*)::integer as count from ops.check_results')

@@ -53,7 +53,7 @@ const front = await until(async () => {
 }, 'the look at the check of the file')
 const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
 /** What a page says, without its elements. */
-const textOf = async (path: string): Promise<string> =>
+const textOf = async (path: string) =>
   (await page(path)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 
 await t.test('a run counts only for the definition that it had', async (t) => {
@@ -213,7 +213,7 @@ await t.test('the API: what is refused', async (t) => {
         [{ call: 'POST /api/v1/mutes', body: { reason: 'r', ...mute } }, status, text] as const,
     ),
   ]
-  const state = async (): Promise<unknown> => [
+  const state = async () => [
     await query('select service, name, definition from ops.checks order by id'),
     await query('select * from ops.mutes'),
   ]
@@ -356,7 +356,7 @@ await t.test('a mute that comes back', async (t) => {
     await query(
       `update ops.mutes set starts_at = '2026-01-01', ends_at = '2026-01-02' where id = ${made.json.id}`,
     )
-    const renewed = async (): Promise<boolean> => {
+    const renewed = async () => {
       const sql = `select from ops.mutes where id = ${made.json.id} and ends_at > now()`
       return (await query(sql)).length === 1
     }

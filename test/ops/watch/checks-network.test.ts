@@ -21,7 +21,7 @@ const key = secret('model-key')
 const { lookAt, env } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
 /** Waits until a server listens at a port of its own, or at this place; gives the port. */
-async function listen(t: Test, server: Server, ...place: [] | [path: string]): Promise<number> {
+async function listen(t: Test, server: Server, ...place: [] | [path: string]) {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -39,7 +39,7 @@ async function listen(t: Test, server: Server, ...place: [] | [path: string]): P
 }
 
 /** What the last look at a check has said, also one that is good. */
-async function messageOf(name: string): Promise<unknown> {
+async function messageOf(name: string) {
   const rows = await postgres.query(env, 'select message from ops.checks where name = $1', [name])
   return rows[0]?.['message']
 }
@@ -252,16 +252,16 @@ const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-no
 /** Files of an authority, of one that it has signed for three days, and of certificates for 127.0.0.1 by each of them. */
 async function makeCertificates(t: Test) {
   const folder = await temporaryFolder(t, 'certificates')
-  const file = (name: string): string => join(folder, name)
-  const openssl = (...args: readonly string[]): void => {
+  const file = (name: string) => join(folder, name)
+  const openssl = (...args: readonly string[]) => {
     const { status, stderr } = spawnSync('openssl', args, { encoding: 'utf8' })
     if (status !== 0) throw new Error(`openssl ${args[0]}: ${stderr}`)
   }
-  const request = (name: string, subject: string, ...more: readonly string[]): void => {
+  const request = (name: string, subject: string, ...more: readonly string[]) => {
     const files = ['-keyout', file(`${name}.key`), '-out', file(`${name}.${more[0] ?? 'csr'}`)]
     openssl('req', ...CURVE, ...files, '-subj', `/CN=${subject}`, ...more.slice(1))
   }
-  const sign = (of: string, by: string, extensions: string, out: string, days: string): void => {
+  const sign = (of: string, by: string, extensions: string, out: string, days: string) => {
     const authority = ['-CA', file(`${by}.pem`), '-CAkey', file(`${by}.key`), '-CAcreateserial']
     const names = ['-in', file(`${of}.csr`), '-extfile', file(extensions), '-out', file(out)]
     openssl('x509', '-req', ...authority, ...names, '-days', days)
@@ -281,7 +281,7 @@ async function makeCertificates(t: Test) {
 t.test('http and tls: certificates', { skip: lacks(deploymentParts.openssl) }, async (t) => {
   const file = await makeCertificates(t)
   const ca = file('ca.pem')
-  const serve = (...names: readonly string[]): Promise<number> => {
+  const serve = (...names: readonly string[]) => {
     const cert = Buffer.concat(names.map((name) => readFileSync(file(name))))
     const pair = { key: readFileSync(file('leaf.key')), cert }
     return listen(
@@ -390,7 +390,7 @@ const PEERS: Readonly<Record<string, (socket: Socket) => void>> = {
 t.test('every check ends at its time-out, and frees what it holds', async (t) => {
   for (const [name, peer] of Object.entries(PEERS)) {
     const open = new Set<Socket>()
-    const keep = (socket: Socket): void => {
+    const keep = (socket: Socket) => {
       open.add(socket)
       socket.on('close', () => open.delete(socket)).resume()
       peer(socket)
@@ -496,7 +496,7 @@ t.test('dns: many queries of a silent name server hold up nothing else', async (
 })
 
 /** Replaces the program `ping` by a script until the end of the test; without one there is none. */
-async function replacePing(t: Test, script?: string): Promise<void> {
+async function replacePing(t: Test, script?: string) {
   const folder = await temporaryFolder(t, 'programs')
   const { PATH } = process.env
   process.env['PATH'] = script === undefined ? folder : `${folder}${delimiter}${PATH}`

@@ -10,12 +10,12 @@ import { useTools } from '../../helpers/tools.ts'
 
 const folder = await temporaryFolder(t, 'runbooks')
 
-function write(name: string, text: string): void {
+function write(name: string, text: string) {
   mkdirSync(join(folder, name, '..'), { recursive: true })
   writeFileSync(join(folder, name), text)
 }
 
-function runbook(name: string, description: string, body = ''): string {
+function runbook(name: string, description: string, body = '') {
   return `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
 }
 

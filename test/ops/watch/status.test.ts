@@ -26,7 +26,7 @@ const ops = await startOps(t, postgres, {
 const { query } = ops
 
 /** The page's text without marks, once it shows this. */
-async function shows(line: RegExp): Promise<string> {
+async function shows(line: RegExp) {
   return until(
     async () => {
       const text = await ops.page('/status')
