@@ -58,8 +58,8 @@ export async function openTimed(t: Owner, name: string, options: TimedOptions = 
     clock,
     log,
     now: clock.now,
-    query: (text: string): Promise<readonly Row[]> =>
-      opened.db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>,
+    query: (text: string, params: readonly (string | number)[] = []) =>
+      opened.db.run({ name: text.slice(0, 60), text }, params) as Promise<readonly Row[]>,
     /** Puts the clock forward, or back. */
     later: (seconds: number): void => void (forward += seconds * 1_000),
     /** Whether the database is reached from now on. */

@@ -343,14 +343,18 @@ await t.test('memories', async (t) => {
 await t.test('events and cooldowns', async (t) => {
   t.same((await api('GET', '/events')).json, { events: [] })
   t.same((await api('GET', '/cooldowns')).json, { cooldowns: [] })
-  await ops.query(`insert into ops.events (session_id, level, service, message, created_at)
+  await ops.query(
+    `insert into ops.events (session_id, level, service, message, created_at)
      select case when i % 2 = 0 then 1 end, (array['info', 'warning', 'critical'])[i % 3 + 1],
             case when i % 5 > 0 then 'service ' || i % 5 end, 'message ' || i, now() - i * interval '1 second'
-       from generate_series(1, 1200) i`)
-  await ops.query(`insert into ops.actions (service, action_type, operation, at)
+       from generate_series(1, 1200) i`,
+  )
+  await ops.query(
+    `insert into ops.actions (service, action_type, operation, at)
      select s, a, 'op', now() - h * interval '1 hour'
        from (values ('web', 'restart', 3), ('web', 'restart', 5), ('web', 'redeployment', 1), ('db', 'restart', 2),
-                    ('old', 'restart', 25)) v(s, a, h)`)
+                    ('old', 'restart', 25)) v(s, a, h)`,
+  )
   const list = (query = '') => eventsOf(ops, query)
 
   await t.test('events: newest first, 100 without a limit, 1,000 at most', async (t) => {

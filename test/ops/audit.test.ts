@@ -137,11 +137,13 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'an alert starts one by itself; a person has it looked into again',
       async () => {
-        await ops.query(`with alert as (
+        await ops.query(
+          `with alert as (
              insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome)
              values ('print', null, 'one', now(), now(), 'acknowledged') returning id)
            insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-           select id, 'one', 'Alert', '{}', now(), now() from alert`)
+           select id, 'one', 'Alert', '{}', now(), now() from alert`,
+        )
         await form('/alerts/1/investigate')
         await ended(ops, first + 3)
       },

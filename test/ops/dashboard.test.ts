@@ -177,6 +177,9 @@ await t.test('the session that runs, with its last lines', async (t) => {
 await t.test('what waits for a person', async (t) => {
   write({ services: [{ name: 'shop', checks: [{ type: 'load', name: 'busy' }] }] })
   const waiting = () => read('/waiting', HTMX)
+  const isThere = async () =>
+    (await query(`select from ops.checks where name = 'busy'`)).length > 0
+  await until(isThere, 'the check')
   await query(`update ops.settings set seen_until = now()`)
   t.match(await waiting(), /Nothing waits for you/)
 
@@ -206,9 +209,10 @@ await t.test('what waits for a person', async (t) => {
          insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
          select id, 'c', 'alert ' || fingerprint, 'x', now(), now() from alerts
        ), checks as (
-         insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
-         values ('shop', 'busy', 'load', 86400, '', now() + interval '1 day', 'warn', now() - interval '2 hours',
-                 'load of 9', 1, now())
+         update ops.checks
+            set next_at = now() + interval '1 day', state = 'warn', since = now() - interval '2 hours',
+                message = 'load of 9', ms = 1, checked_at = now()
+          where name = 'busy'
        ), notices as (
          insert into notices.notices (kind, service, level, message, site, path, created_at)
          select 'session', 'gatehouse', 'critical', 'Session failed', 'ops', '/sessions/' || id,

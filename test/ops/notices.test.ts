@@ -153,8 +153,10 @@ await t.test('notices of one probe', async (t) => {
     t.equal(said('notice not taken'), logged + 1, 'the log says it once')
     await ops.server.stop()
     // Nobody was there to take this one.
-    await ops.query(`insert into notices.notices (service, level, message, site, path, created_at)
-       values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`)
+    await ops.query(
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`,
+    )
     await ops.query('update notices.sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
@@ -342,8 +344,10 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   })
 
   await t.test('a notice of a service that runs elsewhere leads to its own page', async (t) => {
-    await ops.query(`insert into notices.notices (service, level, message, site, path, created_at)
-       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`)
+    await ops.query(
+      `insert into notices.notices (service, level, message, site, path, created_at)
+       values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`,
+    )
     const [first] = await list('?limit=1')
     t.match(first, { message: 'silent', url: `${base}/notices/${first?.id}` })
   })

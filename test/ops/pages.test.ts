@@ -310,9 +310,11 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('lists: filters and older rows', async (t) => {
-    await ops.query(`insert into ops.events (level, service, message, created_at)
+    await ops.query(
+      `insert into ops.events (level, service, message, created_at)
        select case when n % 2 = 0 then 'critical' else 'warning' end, 'shop', 'event ' || n, now() + n * interval '1 s'
-         from generate_series(1, 7) as n`)
+         from generate_series(1, 7) as n`,
+    )
     const page = await get('/events?service=shop&level=critical&limit=2')
     t.same(messages(page), ['event 6', 'event 4'])
     t.match(page.text, />3 events</)

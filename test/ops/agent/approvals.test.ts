@@ -344,11 +344,13 @@ await t.test('one that fails is told', async (t) => {
 })
 
 await t.test('what a silent server of another machine ran is interrupted', async (t) => {
-  await ops.query(`insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at,
+  await ops.query(
+    `insert into ops.approvals (service, operation, argv, reason, status, created_at, expires_at,
                                 holder, machine, heartbeat_at)
      values ('shop', 'far', '[]', '', 'running', now(), now(), '1/1', 'elsewhere',
              clock_timestamp() - interval '31 seconds'),
-            ('shop', 'near', '[]', '', 'running', now(), now(), '1/1', 'elsewhere', clock_timestamp() + interval '1 hour')`)
+            ('shop', 'near', '[]', '', 'running', now(), now(), '1/1', 'elsewhere', clock_timestamp() + interval '1 hour')`,
+  )
   t.match(await reaches('far', 'interrupted'), { outcome: /process that ran it is gone/ })
   t.match(await approvalOf('near'), { status: 'running' }, 'one that is alive')
   await notified(/^Approval \d+ \(far of shop\) was interrupted, and does not run again by itself/)
@@ -395,8 +397,9 @@ await t.test('a server that stops interrupts what it runs', async (t) => {
   await until(() => processesWith(`sleep ${LONG}`).length > 0, 'the operation')
   await ops.server.stop()
   t.same(processesWith(`sleep ${LONG}`), [])
-  const [end] =
-    await ops.query(`select a.status, a.outcome, e.message from ops.approvals a, ops.events e
-      where a.operation = 'long' and e.level = 'critical' and e.message ~ 'long of shop'`)
+  const [end] = await ops.query(
+    `select a.status, a.outcome, e.message from ops.approvals a, ops.events e
+      where a.operation = 'long' and e.level = 'critical' and e.message ~ 'long of shop'`,
+  )
   t.match(end, { status: 'interrupted', outcome: 'it was stopped', message: /does not run again/ })
 })

@@ -8,7 +8,6 @@ import {
 } from '../../../services/ops/agent/runners/runner.ts'
 import { callTool } from '../../../services/ops/agent/tools/toolbox.ts'
 import { processesWith } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, startModelOps } from '../../helpers/model.ts'
 import { ended as endOf, inventoryFile, trigger } from '../../helpers/ops.ts'
@@ -17,7 +16,6 @@ import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
 import { useTools } from '../../helpers/tools.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 
 const NAMES = ['up', 'left', 'service', 'bad', 'slow', 'stuck', 'talker']
@@ -35,7 +33,7 @@ const services = [{ name: 'shop', checks: [], operations: [up] }]
 
 let parts: RunnerParts
 let run: (job: Job) => Promise<Outcome>
-const { env, start, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
+const { env, query, start, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
   parts = { ...made, inventory: { current: async () => ({ services }), isOurs: () => false } }
   return { modelOf: () => 'none', run: (job) => run(job) }
 })
@@ -48,13 +46,12 @@ async function runUp(job: Job, others: Partial<RunnerParts> = {}) {
 
 async function outcomes(session: number) {
   const text = 'select outcome from ops.actions where session_id = $1 order by id'
-  return (await postgres.query(env, text, [session])).map(({ outcome }) => outcome)
+  return (await query(text, [session])).map(({ outcome }) => outcome)
 }
 
 /** A session as a server leaves it that was killed: a look of another one ends it. */
 async function crashed(): Promise<{ readonly id: number; readonly marker: string }> {
-  const [row] = await postgres.query(
-    env,
+  const [row] = await query(
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (3, 'none', 'running', 'manual', now(), now(), '0/0', $1) returning id::int, marker::text`,
     [machineId()],
@@ -97,7 +94,7 @@ t.test('an operation is not run once another instance has ended the session', as
         ...parts.db,
         async transaction(work) {
           // This process has not heard of it yet.
-          await postgres.query(env, way, [job.session.id])
+          await query(way, [job.session.id])
           return parts.db.transaction(work)
         },
       }
@@ -108,11 +105,10 @@ t.test('an operation is not run once another instance has ended the session', as
     const id = await start(3)
     t.equal(await told.promise, 'It was not run: the session has ended.', way)
     // The look of the test's own process ends what is left.
-    await postgres.query(env, `update ops.sessions set holder = '0/0' where id = $1`, [id])
+    await query(`update ops.sessions set holder = '0/0' where id = $1`, [id])
     await ended(id)
     t.same(await outcomes(id), [], way)
-    const events = await postgres.query(
-      env,
+    const events = await query(
       `select id from ops.events where session_id = $1 and message ~ '^Runs '`,
       [id],
     )
@@ -122,8 +118,6 @@ t.test('an operation is not run once another instance has ended the session', as
 })
 
 t.test('after a crash, what fails at its end is done at the next look', async (t) => {
-  const query = (text: string, params: readonly (string | number)[] = []) =>
-    postgres.query(env, text, params)
   await query('alter table ops.actions rename to away')
   const { id, marker } = await crashed()
   const action = `insert into ops.away (session_id, service, action_type, operation, at)

@@ -209,11 +209,13 @@ t.test('a chain is one row with its outcome, and opens to its members', async (t
 })
 
 t.test('sums of a time: last night, today, own days', async (t) => {
-  await ops.query(`insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
+  await ops.query(
+    `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
      select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' + ago::interval, now(), cost, '', '', now()
        from (values ('completed', '-6 hours', 0.25), ('failed', '-1 hour', 0.16), ('timed_out', '-5 hours', null),
                     ('completed', '-7 hours', 1), ('completed', '-40 hours', 2), ('completed', '-300 hours', 4))
-              as night (status, ago, cost)`)
+              as night (status, ago, cost)`,
+  )
   const sessions = await sessionsOf(ops, '?limit=1000')
   const midnight = new Date().setUTCHours(0, 0, 0, 0)
   const between = (from: number, to: number) =>

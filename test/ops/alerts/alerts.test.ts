@@ -286,13 +286,15 @@ await t.test('alerts wait for the session that runs', async (t) => {
 
 await t.test('a hundred wait, and no more', async (t) => {
   const { ops } = await startAlerts(t, { OPS_ALERT_HOLD_S: '3600' })
-  await ops.query(`with waiting as (
+  await ops.query(
+    `with waiting as (
        insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, waiting_since, due_at)
        select 'w' || n, 'c', now(), now(), 'waiting', now(), now() + interval '1 hour' from generate_series(1, 100) n
        returning id
      )
      insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-     select id, 'c', 'w', 'w', now(), now() from waiting`)
+     select id, 'c', 'w', 'w', now(), now() from waiting`,
+  )
   const told = async () =>
     (await eventsOf(ops)).filter(({ message }) => /queue|wait/.test(message))
   for (const name of ['X', 'Y']) {

@@ -160,8 +160,10 @@ await t.test('bad input changes nothing', async (t) => {
   t.same(await silences(), [made])
   await endAll()
   t.match(await api('DELETE', `/silences/${made.id}`), { status: 404 }, 'one that is over')
-  await ops.query(`insert into ops.silences (match, starts_at, ends_at, reason, author)
-     select '{"service": "many"}', now(), now() + interval '1 hour', 'r', 'test' from generate_series(1, 200)`)
+  await ops.query(
+    `insert into ops.silences (match, starts_at, ends_at, reason, author)
+     select '{"service": "many"}', now(), now() + interval '1 hour', 'r', 'test' from generate_series(1, 200)`,
+  )
   await refuseAll(t, { service: 'ops', base, state: silences }, [
     [of({}), 409, undefined, 'there are 200 silences already: end one first'],
   ])

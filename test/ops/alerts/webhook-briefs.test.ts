@@ -105,9 +105,10 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
   t.match(retried, { status: 202, json: { status: 'triggered' } }, 'the sender tries again')
   await ended(ops, retried.json.session_id ?? 0)
 
-  const alerts =
-    await ops.query(`select a.*, t.payload, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
-       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`)
+  const alerts = await ops.query(
+    `select a.*, t.payload, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
+       from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
+  )
   const failed = { count: 1, outcome: 'failed', problem: /\S/, session_id: null }
   t.match(
     [...alerts],

@@ -63,7 +63,7 @@ const busyFor = (seconds: string) => refusal(429, 'busy', { 'retry-after': secon
 
 await t.test('a stop while alerts are read loses nothing, and starts nothing', async (t) => {
   const fallback = { ...env, OPS_BRIEF_FALLBACK: 'true' }
-  const one = await startOps(t, postgres, fallback)
+  const one = await startOpsProcess(t, postgres, fallback)
   const before = await ended(one)
   briefs.hold()
   const interrupted = deliverAlert(one.base, 'stopped')
