@@ -16,15 +16,14 @@ import { until } from '../helpers/until.ts'
 
 type Notice = Readonly<Record<string, unknown>>
 type Send = { readonly target: string; readonly number: number; readonly sent_at: string | null }
-type Listed = {
-  readonly id: number
-  readonly message: string
-  readonly lasts: boolean
-  readonly ended_at: string | null
-  readonly acknowledged_by: string | null
-  readonly url: string
-  readonly sends: readonly Send[]
-}
+type Listed = Readonly<
+  Record<'message' | 'url', string> &
+    Record<'ended_at' | 'acknowledged_by', string | null> & {
+      id: number
+      lasts: boolean
+      sends: readonly Send[]
+    }
+>
 type Target = Readonly<Record<string, unknown>>
 
 const [, postgres] = backends

@@ -28,9 +28,9 @@ const KEY = secret('chat-key')
 const MARKER = 'STARTED_BY_GATEHOUSE'
 
 type Approval = {
-  readonly id: number
-  readonly status: string
-  readonly operation: string
+  id: number
+  status: string
+  operation: string
 }
 
 const folder = await temporaryFolder(t, 'approvals')

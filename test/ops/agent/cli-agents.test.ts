@@ -148,7 +148,7 @@ while :; do sleep ${long}; done
 `)
     const { id } = await trigger(ops)
     // Five that sleep, and the shell in a session of its own that has its script in its command line.
-    await until(() => sleepers().length === 6, 'six processes')
+    await until(() => sleepers().length === 6, 'six processes', 30_000, 250)
     t.match(await stopped(id), { status: 'stopped', exit_code: 137, cost_usd: null })
     t.same(sleepers(), [])
   },

@@ -215,7 +215,7 @@ t.test('the errors of the agents', async (t) => {
 })
 
 t.test('what a terminal acts on is taken out', async (t) => {
-  const noisy: readonly (readonly [string, string])[] = [
+  const noisy = [
     ['\u001b[1;31mred\u001b[0m and \u001b[38;5;12mblue\u001b[m', 'red and blue'],
     ['\u001b[2J\u001b[Hcleared\u001b[?25l', 'cleared'],
     ['\u001b]0;title\u0007after a title', 'after a title'],
@@ -225,7 +225,7 @@ t.test('what a terminal acts on is taken out', async (t) => {
     ['zero\u200bwidth\u200d \ufeffmark\u2060', 'zerowidth mark'],
     ['\u001b(Bplain\u001b)0 \u001b7saved\u001b8 \u001b#8\u001b=keys\u001bc', 'plain saved keys'],
     ['Ünïcödé 漢字 🙂 stays', 'Ünïcödé 漢字 🙂 stays'],
-  ]
+  ] as const
   const expected = noisy.map(([, clean]) => clean)
   t.same(await put(noisy.map(([raw]) => raw)), expected, 'as plain lines')
   t.same(await put(noisy.map(([raw]) => says(raw))), expected, 'as what an agent says')

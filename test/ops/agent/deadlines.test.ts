@@ -60,7 +60,7 @@ async function said(id: number) {
 t.test('a session without a first output is timed out', async (t) => {
   agent.does(`setsid sleep ${long} & sleep ${long}\n`)
   const id = await start()
-  await until(() => sleepers().length === 2, 'its processes')
+  await until(() => sleepers().length === 2, 'its processes', 30_000, 250)
   later(61)
   await timedOut(t, id, /gave no output within \d+ s/)
 })
@@ -89,10 +89,10 @@ t.test(
   async (t) => {
     agent.does(`trap '' INT TERM; while :; do echo here; sleep 0.2; sleep ${long} & done\n`)
     const id = await start()
-    await until(() => sleepers().length > 0, 'its children')
+    await until(() => sleepers().length > 0, 'its children', 30_000, 250)
     const text = `update ops.sessions set status = 'failed', ended_at = now(), exit_code = 1 where id = $1`
     await postgres.query(env, text, [id])
-    await until(() => sleepers().length === 0, 'the end of its children')
+    await until(() => sleepers().length === 0, 'the end of its children', 30_000, 250)
     agent.says([claudeResult()])
     const next = await until(
       () => sessions.start({ tier: 1, trigger: 'manual', prompt: null }),

@@ -20,11 +20,7 @@ import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-type Paused = {
-  readonly paused: boolean
-  readonly since: string | null
-  readonly by: string | null
-}
+type Paused = Readonly<{ paused: boolean } & Record<'since' | 'by', string | null>>
 type Pause = { readonly investigations: Paused; readonly repairs: Paused }
 
 const GOES_ON = { paused: false, since: null, by: null }

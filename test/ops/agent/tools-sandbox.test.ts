@@ -36,10 +36,10 @@ Object.assign(process.env, variables)
 
 type Options = {
   /** Programs that may not be run; there are no others then, not even those of this machine. */
-  readonly forbidden?: readonly string[]
+  forbidden?: readonly string[]
   /** The commands that the inventory allows. */
-  readonly readonly?: readonly (object | readonly string[])[]
-  readonly env?: Env
+  readonly?: readonly (object | readonly string[])[]
+  env?: Env
 }
 
 function sandboxWorks() {

@@ -76,7 +76,7 @@ function write(inventory: object) {
 }
 
 t.test('read_file reads within the repositories and the listed folders', async (t) => {
-  const paths: readonly (readonly [string, RegExp])[] = [
+  const paths = [
     ['shop/app.conf', /^shop\/app.conf, lines 1 to 5 of 5:\none\ntwo\nthree\nfour\n$/],
     [within('repos/shop/app.conf'), /\none\n/],
     ['inner.conf', /\none\n/],
@@ -87,7 +87,7 @@ t.test('read_file reads within the repositories and the listed folders', async (
     ['shop', /^Error: That is no file/],
     ['shop/nothing', /^Error: There is no such file/],
     ['loop', /^Error: Links go round/],
-  ]
+  ] as const
   const answers = await use(...paths.map(([path]): Call => ['read_file', { path }]))
   for (const [at, [path, wanted]] of paths.entries()) t.match(answers[at], wanted, path)
   const [part] = await use(['read_file', { path: 'shop/app.conf', from_line: 2, lines: 2 }])

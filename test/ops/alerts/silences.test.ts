@@ -12,14 +12,9 @@ import { ended, listOf, sessionsOf, startGate, startOps } from '../../helpers/op
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-type Silence = {
-  readonly id: number
-  readonly match: Readonly<Record<string, string>>
-  readonly starts_at: string
-  readonly ends_at: string
-  readonly reason: string
-  readonly author: string
-}
+type Silence = Readonly<
+  Record<'starts_at' | 'ends_at' | 'reason' | 'author', string> & { id: number; match: object }
+>
 
 const [, postgres] = backends
 const gate = await startGate(t)

@@ -16,21 +16,17 @@ import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
-type Check = {
-  readonly id: number
-  readonly service: string
-  readonly name: string
-  readonly state: string
-  readonly every_s: number
-  readonly muted_until: string | null
-  readonly source?: string
-  readonly beat_url?: string
-}
-type Change = { readonly id: number }
+type Check = Readonly<
+  Record<'id' | 'every_s', number> &
+    Record<'service' | 'name' | 'state', string> & { muted_until: string | null } & Partial<
+      Record<'source' | 'beat_url', string>
+    >
+>
+type Change = { id: number }
 type History = {
-  readonly uptime: Readonly<Record<string, number | null>>
-  readonly changes: readonly Change[]
-  readonly older: number | null
+  uptime: Readonly<Record<string, number | null>>
+  changes: readonly Change[]
+  older: number | null
 }
 
 const [, postgres] = backends
@@ -321,7 +317,7 @@ await t.test('pages, without script', async (t) => {
 const BERLIN = 'Europe/Berlin'
 
 await t.test('the present time of a window, else the next one', (t) => {
-  const rows: readonly (readonly [string, string, string, string])[] = [
+  const rows = [
     // 2026-11-28 is a Saturday.
     ['sat,sun 02:00-04:00', 'UTC', '2026-11-28T03:00Z', '28T02:00 28T04:00'],
     ['sat,sun 02:00-04:00', 'UTC', '2026-11-28T04:00Z', '29T02:00 29T04:00'],
@@ -334,7 +330,7 @@ await t.test('the present time of a window, else the next one', (t) => {
     ['sun 02:00-04:00', BERLIN, '2026-03-28T12:00Z', '29T01:00 29T02:00'],
     ['sun 02:00-04:00', BERLIN, '2026-10-24T12:00Z', '25T00:00 25T03:00'],
     ['sun 00:00-24:00', BERLIN, '2026-10-25T22:30Z', '24T22:00 25T23:00'],
-  ]
+  ] as const
   for (const [every, tz, now, expected] of rows) {
     const found = occurrenceAt(every, tz, new Date(now))
     const times = [found?.starts_at, found?.ends_at]
