@@ -61,15 +61,7 @@ export type Answer = string | Reply | RawAnswer
 export type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
 
 /** A model endpoint of a test, whose answers are scripted. */
-export type Model = {
-  /** What makes the product use it. */
-  readonly env: Env
-  readonly asked: readonly Asked[]
-  /** Replaces the script; scheduled sessions have their own. */
-  answer(script: Script): void
-  /** Leaves requests open until the returned function answers them. */
-  hold(): (answer: Answer) => void
-}
+export type Model = Awaited<ReturnType<typeof startModel>>
 
 /** Without this key the endpoint answers 401. */
 export const MODEL_KEY = keepSecret('model-key', 'mk/9f+e2=key?of&the/endpoint')
@@ -84,7 +76,7 @@ export async function startModel(
   t: Owner,
   script: Script = ALL_IS_WELL,
   { scheduled = ALL_IS_WELL, chunk = 20_000 }: { scheduled?: Script; chunk?: number } = {},
-): Promise<Model> {
+) {
   const asked: Asked[] = []
   const next = { scheduled: playerOf(scheduled), started: playerOf(script) }
   const { url } = await startReceiver(t, async ({ path, headers, body }, response) => {
@@ -100,10 +92,14 @@ export async function startModel(
     return send(response, 'body' in said ? said : replyOf(said, one.stream === true, chunk))
   })
   const answer = (given: Script): void => void (next.started = playerOf(given))
+  const env: Env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY }
   return {
-    env: { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY },
+    /** What makes the product use it. */
+    env,
     asked,
+    /** Replaces the script; scheduled sessions have their own. */
     answer,
+    /** Leaves requests open until the returned function answers them. */
     hold() {
       const { promise, resolve } = Promise.withResolvers<Answer>()
       answer(() => promise)

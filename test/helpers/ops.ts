@@ -318,7 +318,7 @@ export async function runSession(
 
 /** Waits until a session, or the newest one, has ended, and gives it; none of them runs then. */
 export function ended(
-  { api }: Pick<OpsServer, 'api'>,
+  ops: Pick<OpsServer, 'api'>,
   id?: number,
   timeoutMs = 30_000,
 ): Promise<Session> {
@@ -326,8 +326,8 @@ export function ended(
   let limit = 2
   return until(
     async () => {
-      const list = await api<{ sessions: readonly Session[] }>('GET', `/sessions?limit=${limit}`)
-      const wanted = list.json.sessions.find((session) => id === undefined || session.id === id)
+      const list = await sessionsOf(ops, `?limit=${limit}`)
+      const wanted = list.find((session) => id === undefined || session.id === id)
       if (wanted === undefined) limit = 20
       return wanted?.status === 'running' ? undefined : wanted
     },
@@ -363,7 +363,7 @@ export async function storeLines(
   session: number,
   first: number,
   count: number,
-  { bytes = 0, tells = true, text = 'line' }: StoredLines = {},
+  { bytes = 0, tells = true, text = 'line' } = {},
 ): Promise<void> {
   await backend.query(
     env,
@@ -378,16 +378,13 @@ export async function storeLines(
   )
 }
 
-/** How lines are stored. */
-export type StoredLines = { bytes?: number; tells?: boolean; text?: string }
-
 /** Ends a session that was begun by hand. */
 export async function endByHand(
   backend: Backend,
   env: Env,
   session: number,
   status: string,
-  { tells = true }: { tells?: boolean } = {},
+  { tells = true } = {},
 ): Promise<void> {
   await backend.query(
     env,
