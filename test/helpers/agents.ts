@@ -2,18 +2,11 @@ import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Backend } from './backends.ts'
 import { ended, startOps, startOpsProcess } from './ops.ts'
-import type { OpsProcess, OpsServer } from './ops.ts'
+import type { OpsServer } from './ops.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
 import type { Env } from './program.ts'
-
-/** An ops service whose agent is a shell script. */
-export type AgentOps<Ops extends Pick<OpsServer, 'api'> = OpsServer> = Ops & {
-  readonly agent: Agent
-  /** What a session has put out so far, from its file. */
-  lines(session: number): readonly Line[]
-}
 
 /** The script that runs as the agent; its arguments are those of the agent. */
 export type Agent = {
@@ -29,12 +22,8 @@ export type Agent = {
   calls(tool: string, args: object): string
 }
 
-export type Line = {
-  readonly seq: number
-  readonly at: string
-  readonly kind: string
-  readonly text: string
-}
+/** A line of a session's output. */
+export type Line = Readonly<{ seq: number } & Record<'at' | 'kind' | 'text', string>>
 
 /** A captured stream of a real agent: the path of its file. */
 export function captured(name: string): string {
@@ -58,16 +47,15 @@ export function claudeResult(fields: object = {}): object {
 }
 
 /** Opens an ops service with the runner `cli` in this process; its first session, at start, has ended. */
-export function openAgentOps(t: Owner, backend: Backend, env: Env = {}): Promise<AgentOps> {
+export function openAgentOps(t: Owner, backend: Backend, env: Env = {}) {
   return agentOps(t, env, (variables) => startOps(t, backend, variables))
 }
 
+/** An ops service whose agent is a shell script. */
+export type AgentOps = Awaited<ReturnType<typeof openAgentOps>>
+
 /** The same in a process of its own. */
-export function startAgentOps(
-  t: Owner,
-  backend: Backend,
-  env: Env = {},
-): Promise<AgentOps<OpsProcess>> {
+export function startAgentOps(t: Owner, backend: Backend, env: Env = {}) {
   return agentOps(t, env, (variables) => startOpsProcess(t, backend, variables))
 }
 
@@ -75,7 +63,7 @@ async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
   t: Owner,
   env: Env,
   start: (variables: Env) => Promise<Ops>,
-): Promise<AgentOps<Ops>> {
+) {
   const agent = await makeAgent(t)
   agent.says([claudeResult()])
   const results = env['OPS_RESULTS_DIR'] ?? (await temporaryFolder(t, 'results'))
@@ -86,7 +74,14 @@ async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
     ...env,
   })
   await ended(ops)
-  return { ...ops, agent, lines: (session) => linesOf(results, session) }
+  /** What a session has put out so far, from its file. */
+  function lines(session: number): readonly Line[] {
+    const file = join(results, `session-${session}.ndjson`)
+    if (!existsSync(file)) return []
+    const written = readFileSync(file, 'utf8').split('\n').slice(0, -1)
+    return written.map((line): Line => JSON.parse(line))
+  }
+  return { ...ops, agent, lines }
 }
 
 /** What every agent does first: it finds its tools, and asks whether they are there. */
@@ -149,11 +144,4 @@ function commandLine(pid: string): string {
     // It ended between the list and the look.
     return ''
   }
-}
-
-function linesOf(results: string, session: number): readonly Line[] {
-  const file = join(results, `session-${session}.ndjson`)
-  if (!existsSync(file)) return []
-  const lines = readFileSync(file, 'utf8').split('\n').slice(0, -1)
-  return lines.map((line): Line => JSON.parse(line))
 }

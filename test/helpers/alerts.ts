@@ -6,6 +6,7 @@ import { request } from './http.ts'
 import type { RequestOptions } from './http.ts'
 import { startModel } from './model.ts'
 import type { Model } from './model.ts'
+import type { Session } from './ops.ts'
 import type { Owner } from './owner.ts'
 import { ROOT } from './program.ts'
 import type { Env } from './program.ts'
@@ -21,14 +22,9 @@ export async function startBriefs(t: Owner): Promise<Model> {
 }
 
 /** What the webhook answers. */
-export type Receipt = {
-  readonly session_id: number | null
-  readonly status: string
-  readonly tier?: number
-  readonly message?: string
-  readonly detail?: string
-  readonly error?: string
-}
+export type Receipt = { readonly session_id: number | null; readonly status: string } & Readonly<
+  Partial<Record<'message' | 'detail' | 'error', string> & { tier: number }>
+>
 
 /** Delivers an alert; with the right key unless `headers` have another `authorization`. */
 export async function deliverAlert(
@@ -51,27 +47,15 @@ export function sample(name: string): string {
 }
 
 /** An alert as the API shows it. */
-export type ShownAlert = {
-  readonly id: number
-  readonly title: string
-  readonly service: string | null
-  readonly labels: Readonly<Record<string, string>>
-  readonly count: number
-  readonly state: string
-  readonly firing_since: string
-  readonly resolved_at: string | null
-  readonly firings: number
-  readonly outcome: string
-  readonly problem: string | null
-  readonly due_at: string | null
-  readonly session_id: number | null
-  readonly sessions?: readonly {
-    id: number
-    status: string
-    summary: string | null
-    operations: readonly string[]
-  }[]
-}
+export type ShownAlert = Readonly<
+  Record<'id' | 'count' | 'firings', number> &
+    Record<'title' | 'state' | 'firing_since' | 'outcome', string> &
+    Record<'service' | 'resolved_at' | 'problem' | 'due_at', string | null> & {
+      labels: Readonly<Record<string, string>>
+      session_id: number | null
+      sessions?: readonly Pick<Session, 'id' | 'status'>[]
+    }
+>
 
 /** The body of an answer that a setting of alerts or a silence decided on. */
 export function keptAs(detail: string | RegExp): object {

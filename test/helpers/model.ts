@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { backends } from './backends.ts'
-import { ended, inventoryFile, startOps, trigger } from './ops.ts'
-import type { Event, OpsServer, Session } from './ops.ts'
+import { ended, inventoryFile, runSession, startOps } from './ops.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { startReceiver } from './replays.ts'
@@ -62,15 +61,7 @@ export type Answer = string | Reply | RawAnswer
 export type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
 
 /** A model endpoint of a test, whose answers are scripted. */
-export type Model = {
-  /** What makes the product use it. */
-  readonly env: Env
-  readonly asked: readonly Asked[]
-  /** Replaces the script; scheduled sessions have their own. */
-  answer(script: Script): void
-  /** Leaves requests open until the returned function answers them. */
-  hold(): (answer: Answer) => void
-}
+export type Model = Awaited<ReturnType<typeof startModel>>
 
 /** Without this key the endpoint answers 401. */
 export const MODEL_KEY = keepSecret('model-key', 'mk/9f+e2=key?of&the/endpoint')
@@ -85,7 +76,7 @@ export async function startModel(
   t: Owner,
   script: Script = ALL_IS_WELL,
   { scheduled = ALL_IS_WELL, chunk = 20_000 }: { scheduled?: Script; chunk?: number } = {},
-): Promise<Model> {
+) {
   const asked: Asked[] = []
   const next = { scheduled: playerOf(scheduled), started: playerOf(script) }
   const { url } = await startReceiver(t, async ({ path, headers, body }, response) => {
@@ -101,10 +92,14 @@ export async function startModel(
     return send(response, 'body' in said ? said : replyOf(said, one.stream === true, chunk))
   })
   const answer = (given: Script): void => void (next.started = playerOf(given))
+  const env: Env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY }
   return {
-    env: { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY },
+    /** What makes the product use it. */
+    env,
     asked,
+    /** Replaces the script; scheduled sessions have their own. */
     answer,
+    /** Leaves requests open until the returned function answers them. */
     hold() {
       const { promise, resolve } = Promise.withResolvers<Answer>()
       answer(() => promise)
@@ -241,44 +236,23 @@ export const CHECK_SHOP = calls(['run_check', { service: 'shop' }])
 /** What comes of it. */
 export const SHOP_IS_WELL = /^ok health: answered 204/
 
-/** A session with scripted answers. */
-type Played = {
-  readonly session: Session
-  /** As its page shows it. */
-  readonly summary: string
-  readonly page: string
-  /** The event of its end, if it did not end well. */
-  readonly problem: string
-}
-
-/** An ops service with a service `shop`, and its model. */
-type ModelOps = {
-  readonly ops: OpsServer
-  /** What the model was asked since it was given its script. */
-  asked(): readonly Asked[]
-  answer(script: Script): void
-  play(script: Script, prompt?: string): Promise<Played>
-  /** What the model was told after its answer of this number, from 0. */
-  toldAfter(answer: number): string
-}
-
-/** Starts one, whose scheduled session has ended. */
-export async function startModelOps(
-  t: Owner,
-  env: Env = {},
-  scheduled: Script = ALL_IS_WELL,
-): Promise<ModelOps> {
+/**
+ * Starts an ops service with a service `shop`, or the inventory of `env`, and its model, whose scheduled session has
+ * ended.
+ */
+export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script = ALL_IS_WELL) {
   const shop = await startReceiver(t)
-  const check = { type: 'http', name: 'health', url: shop.url }
+  const checks = [{ type: 'http', name: 'health', url: shop.url }]
   const model = await startModel(t, ALL_IS_WELL, { scheduled })
   const ops = await startOps(t, backends[1], {
     ...model.env,
     OPS_MAX_TURNS: '60',
-    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks: [check] }] }),
+    OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks }] }),
     ...env,
   })
   await ended(ops)
   let from = 0
+  /** What the model was asked since it was given its script. */
   const asked = (): readonly Asked[] => model.asked.slice(from)
   function answer(script: Script): void {
     from = model.asked.length
@@ -286,20 +260,23 @@ export async function startModelOps(
   }
   return {
     ops,
+    model,
     asked,
     answer,
-    async play(script, prompt = 'Is the shop well?') {
+    /** Runs a session; gives it with its summary, and the event of its end if that was not well. */
+    async play(script: Script, prompt = 'Is the shop well?') {
       answer(script)
-      const { id } = await trigger(ops, prompt)
-      const session = await ended(ops, id)
-      const page = await (await fetch(`${ops.base}/sessions/${id}`)).text()
-      const [, shown = ''] =
-        /<div class="summary"><div class="markdown">([^]*?)<\/div>/.exec(page) ?? []
-      const summary = shown.replaceAll('</p><p>', '\n\n').replaceAll(/<\/?p>/g, '')
-      const { json } = await ops.api<{ events: readonly Event[] }>('GET', '/events')
-      const end = json.events.find((event) => event.session_id === id && event.level !== 'info')
-      return { session, summary, page, problem: end?.message ?? '' }
+      const session = await runSession(ops, prompt)
+      const [row] = await ops.query(
+        `select coalesce(summary, '') as summary, coalesce((select message from ops.events e
+            where e.session_id = s.id and level <> 'info' order by id desc limit 1), '') as problem
+           from ops.sessions s where id = $1`,
+        [session.id],
+      )
+      const { summary, problem } = row as { summary: string; problem: string }
+      return { session, summary, problem, page: () => ops.page(`/sessions/${session.id}`) }
     },
-    toldAfter: (at) => asked()[at + 1]?.messages.at(-1)?.content ?? '',
+    /** What the model was told after its answer of this number, from 0. */
+    toldAfter: (at: number) => asked()[at + 1]?.messages.at(-1)?.content ?? '',
   }
 }

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
 import { backends } from './backends.ts'
-import type { Backend } from './backends.ts'
+import type { Backend, Row } from './backends.ts'
+import { request } from './http.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
@@ -24,48 +25,36 @@ export type OpsServer = {
   /** Its variables: another server with the same ones goes on with its database. */
   readonly env: Env
   readonly api: Api
+  /** Asks its database, where that is PostgreSQL. */
+  query(text: string, params?: readonly (string | number | null)[]): Promise<readonly Row[]>
+  /** The text of a page, or of a part that htmx asks for. */
+  page(path: string, headers?: Readonly<Record<string, string>>): Promise<string>
 }
 
 /** A session as the API shows it. */
-export type Session = {
-  readonly id: number
-  readonly tier: number
-  readonly model: string
-  readonly status: string
-  readonly started_at: string
-  readonly ended_at: string | null
-  readonly exit_code: number | null
-  readonly cost_usd: number | null
-  readonly num_turns: number | null
-  readonly duration_ms: number | null
-  readonly trigger: string
-  readonly prompt_text: string | null
-  readonly parent_session_id: number | null
-}
+export type Session = Readonly<
+  Record<'id' | 'tier', number> &
+    Record<'model' | 'status' | 'started_at' | 'trigger', string> &
+    Record<'ended_at' | 'prompt_text', string | null> &
+    Record<'exit_code' | 'cost_usd' | 'num_turns' | 'duration_ms', number | null> &
+    Record<'parent_session_id', number | null>
+>
 
 /** An event as the API shows it. */
-export type Event = {
-  readonly id: number
-  readonly session_id: number | null
-  readonly level: string
-  readonly service: string | null
-  readonly message: string
-  readonly created_at: string
-}
+export type Event = Readonly<
+  Record<'level' | 'message' | 'created_at', string> &
+    Record<'id', number> & { session_id: number | null; service: string | null }
+>
 
 /** A memory as the API shows it. */
-export type Memory = {
-  readonly id: number
-  readonly service: string | null
-  readonly category: string
-  readonly observation: string
-  readonly confidence: number
-  readonly active: boolean
-  readonly created_at: string
-  readonly updated_at: string
-  readonly session_id: number | null
-  readonly tier: number
-}
+export type Memory = Readonly<
+  Record<'id' | 'confidence' | 'tier', number> &
+    Record<'category' | 'observation' | 'created_at' | 'updated_at', string> & {
+      active: boolean
+      service: string | null
+      session_id: number | null
+    }
+>
 
 /**
  * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
@@ -103,15 +92,27 @@ async function opsEnv(t: Owner, backend: Backend, env: Env): Promise<Env> {
 
 /** What `startOps` gives, for a server that runs already. */
 export function opsServer(server: TestServer, env: Env): OpsServer {
-  return { server, base: server.ops, env, api: apiOf(server.ops) }
+  const base = server.ops
+  return {
+    server,
+    base,
+    env,
+    api: apiOf(base),
+    query: (text, params) => backends[1].query(env, text, params),
+    page: async (path, headers = { accept: 'text/html' }) =>
+      (await request(base + path, { headers })).text,
+  }
+}
+
+/** The rows of a list of the API, such as `sessions` or `events?limit=1000`. */
+export async function listOf<T>({ api }: Pick<OpsServer, 'api'>, path: string) {
+  const { json } = await api<Readonly<Record<string, readonly T[]>>>('GET', `/${path}`)
+  return json[/^\w+/.exec(path)?.[0] ?? ''] ?? []
 }
 
 /** The events that the API lists, newest first. */
-export async function eventsOf(
-  { api }: Pick<OpsServer, 'api'>,
-  query = '',
-): Promise<readonly Event[]> {
-  return (await api<{ events: readonly Event[] }>('GET', `/events${query}`)).json.events
+export function eventsOf(ops: Pick<OpsServer, 'api'>, query = '') {
+  return listOf<Event>(ops, `events${query}`)
 }
 
 /** The events of a session, the newest first. Checks write events, too, at any time: those have no session. */
@@ -123,19 +124,13 @@ export async function eventsOfSession(
 }
 
 /** The sessions that the API lists, newest first. */
-export async function sessionsOf(
-  { api }: Pick<OpsServer, 'api'>,
-  query = '',
-): Promise<readonly Session[]> {
-  return (await api<{ sessions: readonly Session[] }>('GET', `/sessions${query}`)).json.sessions
+export function sessionsOf(ops: Pick<OpsServer, 'api'>, query = '') {
+  return listOf<Session>(ops, `sessions${query}`)
 }
 
 /** The memories that the API lists, surest first. */
-export async function memoriesOf(
-  { api }: Pick<OpsServer, 'api'>,
-  query = '',
-): Promise<readonly Memory[]> {
-  return (await api<{ memories: readonly Memory[] }>('GET', `/memories${query}`)).json.memories
+export function memoriesOf(ops: Pick<OpsServer, 'api'>, query = '') {
+  return listOf<Memory>(ops, `memories${query}`)
 }
 
 /** Writes an inventory and gives its path, the value of `OPS_INVENTORY`. */
@@ -143,21 +138,6 @@ export async function inventoryFile(t: Owner, inventory: object): Promise<string
   const file = join(await temporaryFolder(t, 'inventory'), 'inventory.json')
   writeFileSync(file, JSON.stringify(inventory))
   return file
-}
-
-/** What a session of the probe has found. */
-export type Found = {
-  readonly session: Session
-  /** Whether each check of this inventory was good, by name. */
-  readonly good: Readonly<Record<string, unknown>>
-  /** The word of its state: ok, warn, FAIL or unknown. */
-  readonly states: Readonly<Record<string, unknown>>
-  /** The events of the session, oldest first. */
-  readonly events: readonly Event[]
-  /** Their messages. */
-  readonly messages: readonly string[]
-  /** What each check that is not good said, as `name: message`, in the order of the inventory. */
-  readonly said: readonly string[]
 }
 
 /**
@@ -186,34 +166,44 @@ export async function startProbe(t: Owner, env: Env = {}) {
   const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
   await ended(ops)
   await holdChecks(ops.env)
-  let written: object = {}
+  let written: { services?: readonly { checks?: readonly { name?: string; type: string }[] }[] } =
+    {}
   /** Replaces the inventory by this, which may be wrong. */
   const write = (inventory: object): void => {
     written = inventory
     writeFileSync(file, JSON.stringify(inventory))
   }
   /** Runs a session and gives what it found. */
-  const look = async (): Promise<Found> => {
-    const session = await ended(ops, (await trigger(ops)).id)
-    const events = (await eventsOf(ops, '?limit=1000'))
-      .filter(({ session_id }) => session_id === session.id)
-      .toSorted((a, b) => a.id - b.id)
+  async function look() {
+    const session = await runSession(ops)
+    const events = (await eventsOfSession(ops, session.id)).toReversed()
     const line = /^(ok|warn|FAIL|unknown) +.*?: (.*?): (.*) \(\d+ ms\)$/gm
-    const results = [...outputOf(ops.env, session.id).matchAll(line)]
-    const bad = results.filter(([, word]) => word !== 'ok')
+    const found = [...outputOf(ops.env, session.id).matchAll(line)].map(
+      ([, state = '', name = '', message]) => ({ state, name, said: `${name}: ${message}` }),
+    )
+    const checks = written.services?.flatMap((service) => service.checks ?? []) ?? []
+    // One without a name is called by its type, and by what it looks at.
+    const placeOf = (name: string): number =>
+      checks.findIndex(
+        (check) => check.name === name || (!check.name && name.startsWith(check.type)),
+      )
+    const states = Object.fromEntries(found.map(({ name, state }) => [name, state]))
     return {
       session,
+      /** Those of the session, oldest first, and their messages. */
       events,
       messages: events.map(({ message }) => message),
-      said: bad
-        .toSorted((a, b) => placeOf(written, a[2]) - placeOf(written, b[2]))
-        .map(([, , name, message]) => `${name}: ${message}`),
-      good: Object.fromEntries(results.map(([, word, name]) => [name, word === 'ok'])),
-      states: Object.fromEntries(results.map(([, word, name]) => [name, word])),
+      /** The word of the state of each check, by name: ok, warn, FAIL or unknown. */
+      states,
+      good: Object.fromEntries(found.map(({ name, state }) => [name, state === 'ok'])),
+      /** What each check that is not good said, as `name: message`, in the order of the inventory. */
+      said: found
+        .filter(({ state }) => state !== 'ok')
+        .toSorted((a, b) => placeOf(a.name) - placeOf(b.name))
+        .map(({ said }) => said),
     }
   }
-  return {
-    ...ops,
+  return Object.assign(ops, {
     write,
     look,
     /** The same with these checks, of a service `shop`. */
@@ -221,19 +211,7 @@ export async function startProbe(t: Owner, env: Env = {}) {
       write({ services: [{ name: 'shop', checks }] })
       return look()
     },
-  }
-}
-
-/** Where a check stands in an inventory; one without a name is known by its type. */
-function placeOf(inventory: object, name = ''): number {
-  const { services = [] } = inventory as {
-    services?: { checks: { name?: string; type: string }[] }[]
-  }
-  const checks = services.flatMap((service) => service.checks)
-  return checks.findIndex(
-    (check) =>
-      (check.name ?? name) === name && (check.name !== undefined || name.startsWith(check.type)),
-  )
+  })
 }
 
 /** The output of a session that has ended, from its file. */
@@ -310,16 +288,37 @@ function isAlive(pid: string): boolean {
   }
 }
 
-/** Starts a session by the API and gives it; throws when the API refuses. */
-export async function trigger({ api }: Pick<OpsServer, 'api'>, prompt = 'look'): Promise<Session> {
-  const made = await api<Session>('POST', '/sessions/trigger', { prompt })
-  if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
-  return made.json
+/** Starts a session by the API, or by the form, which chooses the tier; throws when that is refused. */
+export async function trigger(
+  { api, base = '' }: Pick<OpsServer, 'api'> & Partial<Pick<OpsServer, 'base'>>,
+  prompt = 'look',
+  tier?: number,
+): Promise<Session> {
+  if (tier === undefined) {
+    const made = await api<Session>('POST', '/sessions/trigger', { prompt })
+    if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
+    return made.json
+  }
+  const body = new URLSearchParams({ prompt, tier: String(tier) }).toString()
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  const made = await request(`${base}/sessions/trigger`, { method: 'POST', headers, body })
+  const [path] = /\/sessions\/\d+/.exec(String(made.headers.location)) ?? []
+  if (path === undefined) throw new Error(`trigger: ${made.status} ${made.text}`)
+  return (await api<Session>('GET', path)).json
+}
+
+/** Runs a session to its end. */
+export async function runSession(
+  ops: Pick<OpsServer, 'api' | 'base'>,
+  prompt?: string,
+  tier?: number,
+): Promise<Session> {
+  return ended(ops, (await trigger(ops, prompt, tier)).id)
 }
 
 /** Waits until a session, or the newest one, has ended, and gives it; none of them runs then. */
 export function ended(
-  { api }: Pick<OpsServer, 'api'>,
+  ops: Pick<OpsServer, 'api'>,
   id?: number,
   timeoutMs = 30_000,
 ): Promise<Session> {
@@ -327,8 +326,8 @@ export function ended(
   let limit = 2
   return until(
     async () => {
-      const list = await api<{ sessions: readonly Session[] }>('GET', `/sessions?limit=${limit}`)
-      const wanted = list.json.sessions.find((session) => id === undefined || session.id === id)
+      const list = await sessionsOf(ops, `?limit=${limit}`)
+      const wanted = list.find((session) => id === undefined || session.id === id)
       if (wanted === undefined) limit = 20
       return wanted?.status === 'running' ? undefined : wanted
     },
@@ -364,7 +363,7 @@ export async function storeLines(
   session: number,
   first: number,
   count: number,
-  { bytes = 0, tells = true, text = 'line' }: StoredLines = {},
+  { bytes = 0, tells = true, text = 'line' } = {},
 ): Promise<void> {
   await backend.query(
     env,
@@ -379,16 +378,13 @@ export async function storeLines(
   )
 }
 
-/** How lines are stored. */
-export type StoredLines = { bytes?: number; tells?: boolean; text?: string }
-
 /** Ends a session that was begun by hand. */
 export async function endByHand(
   backend: Backend,
   env: Env,
   session: number,
   status: string,
-  { tells = true }: { tells?: boolean } = {},
+  { tells = true } = {},
 ): Promise<void> {
   await backend.query(
     env,

@@ -1,11 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { Database } from '../../db/client.ts'
-import { migrate } from '../../db/migrate.ts'
-import { openDatabase } from '../../db/open.ts'
 import { eventQueries } from '../../db/ops/events.ts'
-import { sessionQueries as q, type FoundSession } from '../../db/ops/agent/sessions.ts'
-import type { Clock } from '../../kernel/time.ts'
-import { createLog } from '../../kernel/log.ts'
+import { sessionQueries as q } from '../../db/ops/agent/sessions.ts'
 import { holderOf, machineId } from '../../kernel/processes/proc.ts'
 import { openRunningConfig } from '../../services/ops/config.ts'
 import { createRedact } from '../../services/ops/redact.ts'
@@ -14,10 +9,8 @@ import type { Runner } from '../../services/ops/agent/runners/runner.ts'
 import { openSessions } from '../../services/ops/agent/sessions/sessions.ts'
 import { openSandbox } from '../../services/ops/agent/tools/sandbox.ts'
 import type { ToolOptions } from '../../services/ops/agent/tools/tool.ts'
-import { backends } from './backends.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
-import type { Env } from './program.ts'
-import { transcript } from './secrets.ts'
+import { openTimed, type TimedOptions } from './timed.ts'
 import { until } from './until.ts'
 
 /** Who stops a session by hand. */
@@ -31,37 +24,15 @@ export type RunnerParts = ToolOptions & {
   readonly host: () => Promise<undefined>
 }
 
-/**
- * Opens sessions in the test's own process, on PostgreSQL, whose time the test decides. They run by the runner that is made of these parts, on a fresh database or that of
- * `env`, with a clock that is so many seconds ahead.
- */
+/** Opens sessions in the test's own process, on PostgreSQL, by the runner that is made of these parts. */
 export async function openTimedSessions(
   t: Owner,
   name: string,
   makeRunner: (parts: RunnerParts) => Runner,
-  given: { env?: Env; ahead?: number } = {},
+  given: TimedOptions = {},
 ) {
-  const [, postgres] = backends
-  let forward = (given.ahead ?? 0) * 1_000
-  const clock: Clock = {
-    now: () => new Date(Date.now() + forward),
-    elapsed: () => performance.now() + forward,
-    every(ms, callback) {
-      const timer = setInterval(callback, ms / 20)
-      return () => clearInterval(timer)
-    },
-  }
-  const env = given.env ?? (await postgres.env(t))
-  let logged = ''
-  const log = createLog((text) => {
-    transcript('log', text, name)
-    logged += text
-  }, clock.now)
-  const { db, [Symbol.asyncDispose]: close } = await openDatabase(
-    { url: env['DATABASE_URL'], dataDirectory: '' },
-    log,
-  )
-  await migrate(db)
+  const timed = await openTimed(t, name, { runs: true, ...given })
+  const { db, clock, log, later, query } = timed
   const folder = await temporaryFolder(t, 'ops')
   const models = { tier1_model: 'default', tier2_model: 'default', tier3_model: 'default' }
   const folders = { state_dir: folder, results_dir: folder, repos_dir: folder }
@@ -99,47 +70,38 @@ export async function openTimedSessions(
   t.teardown(async () => {
     await sessions.close()
     await config.close()
-    await close()
   })
-  /** Puts the present forward: no deadline passes by itself. */
-  const later = (seconds: number): void => void (forward += seconds * 1_000)
   /** The time of another heartbeat than this one. */
   function heartbeat(before: number): Promise<number> {
     const text = `select extract(epoch from heartbeat_at)::float8 * 1000 as beat
       from ops.sessions where status = 'running'`
     return until(async () => {
-      const beat = Number((await postgres.query(env, text))[0]?.['beat'])
+      const beat = Number((await query(text))[0]?.['beat'])
       return beat !== before && beat
     }, 'a heartbeat of the session that runs')
   }
-  return {
-    env,
+  return Object.assign(timed, {
     sessions,
     config,
-    later,
-    /** The same, and waits until the session that runs has outlived it. */
+    /** Puts the present forward, and waits until the session that runs has outlived it. */
     async outlives(seconds: number) {
       later(seconds)
       // Deadlines are looked at more often than that: they were between two heartbeats.
       await heartbeat(await heartbeat(await heartbeat(0)))
     },
-    /** Everything logged so far. */
-    logged: () => logged,
     /** Starts a session and gives its id. */
-    async start() {
-      const session = await sessions.start({ tier: 1, trigger: 'manual', prompt: 'look' })
+    async start(tier = 1) {
+      const session = await sessions.start({ tier, trigger: 'manual', prompt: 'look' })
       if (session === undefined) throw new Error('another session runs')
       return session.id
     },
     /** Waits until no session runs, and gives this one. */
-    ended: (id: number) => endOf(db, id),
+    async ended(id: number) {
+      await until(async () => (await q.findRunning(db, {})) === undefined, 'its end')
+      return q.findSession(db, { id })
+    },
     eventsOf: (session: number) =>
       eventQueries.listEvents(db, { level: null, service: null, session, offset: 0, limit: 10 }),
     linesOf: (id: number) => q.listLines(db, { session: id, after: 0, limit: 10_000 }),
-  }
-}
-
-async function endOf(db: Database, id: number): Promise<FoundSession | undefined> {
-  await until(async () => (await q.findRunning(db, {})) === undefined, 'its end', 30_000)
-  return q.findSession(db, { id })
+  })
 }

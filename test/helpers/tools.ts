@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
-import { calls, inTier, says } from './model.ts'
+import { calls, says } from './model.ts'
 import type { Call, Model } from './model.ts'
-import { ended, trigger } from './ops.ts'
+import { runSession } from './ops.ts'
 import type { OpsServer } from './ops.ts'
 
 /** A server and the model that calls its tools. */
@@ -15,15 +15,12 @@ export async function useTools(
   tier = 2,
 ): Promise<readonly string[]> {
   let answers: readonly string[] = []
-  model.answer(
-    inTier(tier, ({ step, results }) => {
-      if (step === 0) return calls(...list)
-      answers = results
-      return says('Done.')
-    }),
-  )
-  await trigger(ops)
-  t.match(await ended(ops), { tier, status: 'completed' })
+  model.answer(({ step, results }) => {
+    if (step === 0) return calls(...list)
+    answers = results
+    return says('Done.')
+  })
+  t.match(await runSession(ops, 'look', tier), { tier, status: 'completed' })
   t.equal(answers.length, list.length)
   return answers
 }

@@ -1,43 +1,28 @@
 import { t } from 'tap'
-import { apiOf } from '../helpers/api.ts'
 import { ANN, answers, auditOf, changesLeave, PROXIED } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
-import { calls, inTier, says, startModel } from '../helpers/model.ts'
-import {
-  ended,
-  inventoryFile,
-  startOps,
-  startOpsProcess,
-  trigger,
-  type Session,
-} from '../helpers/ops.ts'
+import { calls, says, startModelOps } from '../helpers/model.ts'
+import { ended, inventoryFile, runSession, sessionsOf } from '../helpers/ops.ts'
 import { secret } from '../helpers/secrets.ts'
 
-const [, postgres] = backends
 const key = secret('chat-key')
-const model = await startModel(t)
 const restart = { name: 'restart', action_type: 'restart', argv: ['true'] }
 const once = { ...restart, cooldown: { count: 1, window_s: 3_600 } }
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
+  ...PROXIED,
   OPS_CHAT_API_KEY: key,
   OPS_INVENTORY: await inventoryFile(t, {
     services: [{ name: 'shop', checks: [], operations: [once] }],
   }),
 })
 const { api, base, env } = ops
-// In a process of its own: an instance takes a session of its process that it does not run for an orphan.
-const { base: proxied } = await startOpsProcess(t, postgres, { ...env, ...PROXIED })
-await ended(ops)
-
-/** A form, as a browser posts it: by the operator of this machine, or by the user of the proxy. */
+/** A form, as a browser posts it: by the user whom the proxy names, or by nobody it knows. */
 const form = (path: string, fields = {}, status = 303) =>
   answers(status, postForm(base, path, fields, NAVIGATION))
 const formOfAnn = (path: string, fields = {}) =>
-  answers(303, postForm(proxied, path, fields, { ...NAVIGATION, ...ANN }))
+  answers(303, postForm(base, path, fields, { ...NAVIGATION, ...ANN }))
 
 const NOTE = { category: 'timing', observation: 'a secret hides here', confidence: '0.5' }
 const MEMORY = { ...NOTE, confidence: 0.5, active: true }
@@ -47,7 +32,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     [
       'API',
       () => answers(200, api('PUT', '/config', { interval: 1_800, dry_run: false })),
-      'operator: config change interval',
+      'anonymous: config change interval',
     ],
     [
       'form of a user',
@@ -58,7 +43,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     [
       'API: memory',
       () => answers(201, api('POST', '/memories', MEMORY)),
-      'operator: memory add memory 1',
+      'anonymous: memory add memory 1',
     ],
     [
       'form: memory',
@@ -68,7 +53,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     [
       'form: change',
       () => form('/memories/2', { ...NOTE, active: 'true' }),
-      'operator: memory change memory 2',
+      'anonymous: memory change memory 2',
     ],
     [
       'form: remove',
@@ -88,7 +73,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     [
       'API: silence ends',
       () => answers(204, api('DELETE', '/silences/1')),
-      'operator: silence end service=shop',
+      'anonymous: silence end service=shop',
     ],
     // Refusals.
     ['wrong', () => answers(400, api('PUT', '/config', { interval: 0 }))],
@@ -108,14 +93,13 @@ await t.test('sessions, and what their models do', async (t) => {
     await released.promise
     return says('Done.')
   })
-  const newest = async () =>
-    (await api<{ sessions: Session[] }>('GET', '/sessions?limit=1')).json.sessions[0]?.id ?? 0
-  const first = (await newest()) + 1
+  const [{ id: newest = 0 } = {}] = await sessionsOf(ops, '?limit=1')
+  const first = newest + 1
   await changesLeave(t, env, 'ops', [
     [
       'API',
       () => answers(201, api('POST', '/sessions/trigger', { prompt: 'look' })),
-      `operator: session start session ${first}`,
+      `anonymous: session start session ${first}`,
     ],
     ['one runs', () => answers(409, api('POST', '/sessions/trigger', { prompt: 'look' }))],
     [
@@ -153,8 +137,7 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'an alert starts one by itself; a person has it looked into again',
       async () => {
-        await postgres.query(
-          env,
+        await ops.query(
           `with alert as (
              insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome)
              values ('print', null, 'one', now(), now(), 'acknowledged') returning id)
@@ -164,34 +147,32 @@ await t.test('sessions, and what their models do', async (t) => {
         await form('/alerts/1/investigate')
         await ended(ops, first + 3)
       },
-      `operator: session start session ${first + 3}`,
+      `anonymous: session start session ${first + 3}`,
     ],
   ])
 
   const remember = { category: 'timing', observation: 'slow on Sundays', service: 'shop' }
   const operation = { service: 'shop', operation: 'restart', reason: 'it hangs' }
-  model.answer(
-    inTier(3, ({ step }) =>
-      step > 0
-        ? says('Done.')
-        : calls(
-            ['remember', remember],
-            ['remember', remember],
-            ['run_operation', operation],
-            // Refused: its cooldown, and an operation that is not there.
-            ['run_operation', operation],
-            ['run_operation', { ...operation, operation: 'nothing' }],
-          ),
-    ),
+  model.answer(({ step }) =>
+    step > 0
+      ? says('Done.')
+      : calls(
+          ['remember', remember],
+          ['remember', remember],
+          ['run_operation', operation],
+          // Refused: its cooldown, and an operation that is not there.
+          ['run_operation', operation],
+          ['run_operation', { ...operation, operation: 'nothing' }],
+        ),
   )
+  const acts = async () => {
+    t.match(await runSession(ops, 'look', 3), { tier: 3, status: 'completed' })
+  }
   await changesLeave(t, env, 'ops', [
     [
-      'tools of a session: of three, one for each tier, the last one acts',
-      async () => {
-        await trigger(ops)
-        t.match(await ended(ops), { tier: 3, status: 'completed' })
-      },
-      /^operator: session start session \d+$/,
+      'tools of a session',
+      acts,
+      /^anonymous: session start session \d+$/,
       /^session \d+: memory add memory 3$/,
       /^session \d+: memory strengthen memory 3$/,
       /^session \d+: operation run restart of shop$/,
@@ -199,18 +180,14 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'dry run',
       async () => {
-        model.answer(
-          inTier(3, async ({ step }) => {
-            // A dry run does not escalate either: it is switched on once tier 3 is reached.
-            if (step === 0) await apiOf(proxied)('PUT', '/config', { dry_run: true }, ANN)
-            return step > 0 ? says('Done.') : calls(['run_operation', operation])
-          }),
+        model.answer(({ step }) =>
+          step > 0 ? says('Done.') : calls(['run_operation', operation]),
         )
-        await trigger(ops)
-        t.match(await ended(ops), { tier: 3, status: 'completed' })
+        await answers(200, api('PUT', '/config', { dry_run: true }, ANN))
+        await acts()
       },
-      /^operator: session start/,
       'ann@example.com: config change dry_run',
+      /^anonymous: session start/,
     ],
   ])
 })

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { leadsTo, request } from '../helpers/http.ts'
-import type { Response } from '../helpers/http.ts'
 import { beginByHand, endByHand, startProbe, storeLines } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -15,22 +14,19 @@ const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const [, postgres] = backends
 
 const ops = await startProbe(t, { OPS_MAX_TIER: '2' })
-const { base, env, write, look } = ops
+const { base, env, look, query, write } = ops
 
-const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
-  request(base + path, { headers })
-const post = (path: string, fields: Headers, headers: Headers = BROWSER): Promise<Response> =>
+const get = (path: string, headers: Headers = BROWSER) => request(base + path, { headers })
+const post = (path: string, fields: Headers, headers: Headers = BROWSER) =>
   request(base + path, {
     method: 'POST',
     headers: { ...FORM, ...headers },
     body: new URLSearchParams(fields).toString(),
   })
 /** What a page says, without its markup. */
-async function read(path: string, headers: Headers = BROWSER): Promise<string> {
-  const { text } = await get(path, headers)
-  return text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+async function read(path: string, headers: Headers = BROWSER) {
+  return (await ops.page(path, headers)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 }
-const query = (text: string, params: readonly string[] = []) => postgres.query(env, text, params)
 
 await t.test('is all well?', async (t) => {
   let status = 200
@@ -47,8 +43,7 @@ await t.test('is all well?', async (t) => {
   })
 
   /** The dashboard follows the inventory. */
-  const shows = (line: RegExp): Promise<unknown> =>
-    until(async () => line.test(await read('/', HTMX)), String(line))
+  const shows = (line: RegExp) => until(async () => line.test(await read('/', HTMX)), String(line))
 
   await t.test('without checks the file that names some stands there', async (t) => {
     t.match(await read('/memories'), /No memories yet\./)
@@ -105,8 +100,8 @@ await t.test('is all well?', async (t) => {
   })
 
   await t.test('what nobody has looked at is not well, anywhere', async (t) => {
-    const metrics = async (): Promise<string> => (await get('/metrics')).text
-    const counted = async (counts: Readonly<Record<string, number>>): Promise<void> => {
+    const metrics = async () => (await get('/metrics')).text
+    const counted = async (counts: Readonly<Record<string, number>>) => {
       await until(
         async () => {
           const text = await metrics()
@@ -181,7 +176,10 @@ await t.test('the session that runs, with its last lines', async (t) => {
 
 await t.test('what waits for a person', async (t) => {
   write({ services: [{ name: 'shop', checks: [{ type: 'load', name: 'busy' }] }] })
-  const waiting = (): Promise<string> => read('/waiting', HTMX)
+  const waiting = () => read('/waiting', HTMX)
+  const isThere = async () =>
+    (await query(`select from ops.checks where name = 'busy'`)).length > 0
+  await until(isThere, 'the check')
   await query(`update ops.settings set seen_until = now()`)
   t.match(await waiting(), /Nothing waits for you/)
 
@@ -211,9 +209,10 @@ await t.test('what waits for a person', async (t) => {
          insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
          select id, 'c', 'alert ' || fingerprint, 'x', now(), now() from alerts
        ), checks as (
-         insert into ops.checks (service, name, type, every_s, version, next_at, state, since, message, ms, checked_at)
-         values ('shop', 'busy', 'load', 86400, '', now() + interval '1 day', 'warn', now() - interval '2 hours',
-                 'load of 9', 1, now())
+         update ops.checks
+            set next_at = now() + interval '1 day', state = 'warn', since = now() - interval '2 hours',
+                message = 'load of 9', ms = 1, checked_at = now()
+          where name = 'busy'
        ), notices as (
          insert into notices.notices (kind, service, level, message, site, path, created_at)
          select 'session', 'gatehouse', 'critical', 'Session failed', 'ops', '/sessions/' || id,

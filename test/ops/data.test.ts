@@ -2,8 +2,7 @@ import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { inventoryFile, startOps } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import { inventoryFile, memoriesOf, startOps } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
@@ -135,12 +134,13 @@ await t.test('what is old is removed or fades at the start, and nothing else', a
     recent,
   ])
 
-  const { server, api } = await startOps(t, postgres, env)
+  const ops = await startOps(t, postgres, env)
+  const { server } = ops
   const log = await pruned(server)
   t.match(log, { lines: 1_206 - 1, sessions: 3, events: 4, actions: 1, alerts: 4, files: 1 })
   const memories = await until(async () => {
-    const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories?category=c')
-    return json.memories.some(({ active }) => !active) && json.memories
+    const found = await memoriesOf(ops, '?category=c')
+    return found.some(({ active }) => !active) && found
   }, 'memories to fade')
   t.same(
     Object.fromEntries(

@@ -41,18 +41,12 @@ const title = 'Gatehouse: shop (critical)'
 const json = { 'content-type': 'application/json', 'idempotency-key': 'notice-7' }
 const token = secret('notify')
 
-function ok(_request: unknown, response: ServerResponse): void {
+function ok(_request: unknown, response: ServerResponse) {
   response.writeHead(200).end()
 }
 
 /** What each kind sends for a beginning, and for an end where that differs in more than its text. */
-const KINDS: readonly (readonly [
-  name: string,
-  address: string,
-  path: string,
-  body: unknown,
-  end?: unknown,
-])[] = [
+const KINDS: readonly (readonly [string, string, string, object, object?])[] = [
   [
     'json',
     '/a?b=1',
@@ -121,10 +115,10 @@ await t.test('each kind sends what its service takes', async (t) => {
     t.equal(await sendMessage(target, messageOf(begin), NEVER), undefined, kind)
     const request = received.at(-1)
     t.match(request, { method: 'POST', path, headers: json }, kind)
-    t.match(JSON.parse(String(request?.body)), body as object, kind)
+    t.match(JSON.parse(String(request?.body)), body, kind)
     if (endBody === undefined) continue
     t.equal(await sendMessage(target, messageOf(end), NEVER), undefined, `${kind}: end`)
-    t.match(JSON.parse(String(received.at(-1)?.body)), endBody as object, `${kind}: end`)
+    t.match(JSON.parse(String(received.at(-1)?.body)), endBody, `${kind}: end`)
   }
 })
 
@@ -132,7 +126,7 @@ await t.test(
   'what is asked of a service is passed on; ntfy shows any letters, and an end',
   async (t) => {
     const { url, received } = await startReceiver(t, ok)
-    const told = async (address: string, notice = begin): Promise<unknown> => {
+    const told = async (address: string, notice = begin) => {
       const sent = await sendMessage(readAddress(address), messageOf(notice), NEVER)
       t.equal(sent, undefined)
       return JSON.parse(String(received.at(-1)?.body))
@@ -183,7 +177,7 @@ await t.test('a receiver that limits its callers is asked again when it says', a
 
 await t.test('a token beside the address goes where the service wants it', async (t) => {
   const { url, received } = await startReceiver(t, ok)
-  const send = async (address: string): Promise<unknown> => {
+  const send = async (address: string) => {
     t.equal(await sendMessage(readAddress(address, token), messageOf(begin), NEVER), undefined)
     const { path, headers, body = '' } = received.at(-1) ?? {}
     return { path, authorization: headers?.authorization, body: String(body) }
@@ -203,7 +197,7 @@ await t.test('a token beside the address goes where the service wants it', async
 await t.test('a long text is cut to what each service takes', async (t) => {
   const { url, received } = await startReceiver(t, ok)
   const long = { ...begin, service: 's'.repeat(300), message: `${'](😀'.repeat(10_000)}` }
-  const bodyOf = async (address: string): Promise<string> => {
+  const bodyOf = async (address: string) => {
     const sent = await sendMessage(readAddress(address), messageOf(long), NEVER)
     t.equal(sent, undefined)
     return String(received.at(-1)?.body)

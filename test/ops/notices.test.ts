@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { ended, startOps, startProbe, trigger } from '../helpers/ops.ts'
+import { ended, listOf, runSession, startOps, startProbe } from '../helpers/ops.ts'
 import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll } from '../helpers/refusals.ts'
@@ -16,17 +16,15 @@ import { until } from '../helpers/until.ts'
 
 type Notice = Readonly<Record<string, unknown>>
 type Send = { readonly target: string; readonly number: number; readonly sent_at: string | null }
-type Listed = {
-  readonly id: number
-  readonly message: string
-  readonly lasts: boolean
-  readonly ended_at: string | null
-  readonly acknowledged_by: string | null
-  readonly url: string
-  readonly sends: readonly Send[]
-}
+type Listed = Readonly<
+  Record<'message' | 'url', string> &
+    Record<'ended_at' | 'acknowledged_by', string | null> & {
+      id: number
+      lasts: boolean
+      sends: readonly Send[]
+    }
+>
 type Target = Readonly<Record<string, unknown>>
-type Notices = { readonly notices: readonly Listed[] }
 
 const [, postgres] = backends
 /** It fails, as a critical one. */
@@ -59,10 +57,9 @@ await t.test('notices of one probe', async (t) => {
   const fileCheck = (name: string, level: string, path: string): object => {
     return { type: 'file_age', name, path, max_age_s: 3_600, level }
   }
-  const said = (text: string): number =>
-    ops.server.logs().filter((line) => line.includes(text)).length
-  const count = async (outcome: string): Promise<number> => {
-    const text = await (await fetch(`${ops.base}/metrics`)).text()
+  const said = (text: string) => ops.server.logs().filter((line) => line.includes(text)).length
+  const count = async (outcome: string) => {
+    const text = await ops.page(`/metrics`)
     const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)
     return Number(counted?.[1] ?? 0)
   }
@@ -122,14 +119,14 @@ await t.test('notices of one probe', async (t) => {
     await told(1, first)
     await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
     t.ok(said('receiver answered 503') > 0)
-    const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+    const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
     const unsent = /could not be sent[\s\S]*the receiver answered 503/
     await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
     status = 200
     // As if the ten seconds were over after which it is tried again.
     const later = `update notices.sends
       set next_at = next_at - interval '10 s' where sent_at is null`
-    await postgres.query(ops.env, later)
+    await ops.query(later)
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
@@ -150,23 +147,22 @@ await t.test('notices of one probe', async (t) => {
     const due = `update notices.sends set next_at = now() where sent_at is null;
       update notices.notices n set created_at = now() - interval '8 days'
        where exists (select from notices.sends s where s.notice_id = n.id and s.sent_at is null)`
-    await postgres.query(ops.env, due)
+    await ops.query(due)
     await tried(2)
     t.equal(said('notice not taken'), logged + 1, 'the log says it once')
     await ops.server.stop()
     // Nobody was there to take this one.
-    await postgres.query(
-      ops.env,
+    await ops.query(
       `insert into notices.notices (service, level, message, site, path, created_at)
        values ('shop', 'critical', 'old', 'ops', '/events', now() - interval '8 days')`,
     )
-    await postgres.query(ops.env, 'update notices.sends set next_at = now()')
+    await ops.query('update notices.sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
     const messages = (await told(3, first)).map(({ message }) => message)
     t.match(messages, [/^third door/, /^third door/, /^third door/])
     const unsent = `select count(*)::int as count from notices.notices where message = 'old'`
-    const isEmpty = async () => (await postgres.query(ops.env, unsent))[0]?.['count'] === 0
+    const isEmpty = async () => (await ops.query(unsent))[0]?.['count'] === 0
     await until(isEmpty, 'the notice that nobody was there to take to be removed')
     await again.server.stop()
   })
@@ -187,12 +183,12 @@ await t.test('notices of an agent', async (t) => {
   await calm(ops.env)
 
   await t.test('five events of a session are told, and no words twice', async (t) => {
-    const report = async (...messages: readonly string[]): Promise<void> => {
+    const report = async (...messages: readonly string[]) => {
       const events = messages.map((message) =>
         agent.calls('record_event', { level: 'critical', service: 'garage', message }),
       )
       agent.does(`${events.join('\n')}\n${agent.prints(claudeResult())}\n`)
-      await ended(ops, (await trigger(ops)).id)
+      await runSession(ops)
     }
     await report(...Array.from({ length: 7 }, (_, at) => `door ${at} is open`))
     await report('door 1 is open', 'door 6 is open')
@@ -201,35 +197,25 @@ await t.test('notices of an agent', async (t) => {
       bodies(receiver).map(({ message }) => message),
       [...[0, 1, 2, 3, 4].map((at) => `door ${at} is open`), 'door 6 is open'],
     )
-    const { json } = await ops.api<{ events: readonly Notice[] }>('GET', '/events?level=critical')
-    t.equal(json.events.length, 9, 'all of them are recorded')
+    t.equal((await listOf(ops, 'events?level=critical')).length, 9, 'all of them are recorded')
     t.ok(hanging.received.length > 0, 'a target that hangs holds up no other')
   })
 
   await t.test('a session that failed, or ran out of time, is told with the reason', async (t) => {
+    const late = String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`
     for (const [script, status, reason] of [
       [undefined, 'failed', 'failed: \\S'],
-      [
-        'sleep 60',
-        'timed_out',
-        String.raw`timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)`,
-      ],
+      ['sleep 60', 'timed_out', late],
     ] as const) {
       const first = receiver.received.length
       if (script === undefined) rmSync(join(agent.folder, 'agent.sh'))
       else agent.does(script)
-      const session = await ended(ops, (await trigger(ops)).id)
+      const session = await runSession(ops)
       t.equal(session.status, status)
       await until(() => receiver.received.length > first, 'the notice')
-      t.match(bodies(receiver, first), [
-        {
-          kind: 'session',
-          session_id: session.id,
-          level: 'critical',
-          service: 'gatehouse',
-          message: new RegExp(`^Session ${session.id} ${reason}`),
-        },
-      ])
+      const about = { kind: 'session', session_id: session.id, service: 'gatehouse' }
+      const message = new RegExp(`^Session ${session.id} ${reason}`)
+      t.match(bodies(receiver, first), [{ ...about, level: 'critical', message }])
     }
   })
 })
@@ -254,15 +240,13 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     GATEHOUSE_SECRET_KEY: secretKey(),
     OPS_NOTIFY_URL: `${receiver.url}/refuses/${hidden} pagerduty+${pager}?routing_key=${routing}`,
   })
-  const { api, base } = ops
+  const { api, base, page } = ops
   await calm(ops.env)
   const add = ['notify', 'add', 'chat', `${receiver.url}/chat/${hidden}`]
   await runCli([...add, '--levels', 'critical', '--after', '12h'], { env: ops.env })
-  const list = async (query = ''): Promise<readonly Listed[]> =>
-    (await api<Notices>('GET', `/notices${query}`)).json.notices
+  const list = (query = '') => listOf<Listed>(ops, `notices${query}`)
   const targets = async (): Promise<readonly Target[]> =>
     (await api<{ targets: readonly Target[] }>('GET', '/notices/targets')).json.targets
-  const page = async (path: string): Promise<string> => (await fetch(base + path)).text()
   const paged = (): readonly { event_action: string; dedup_key: string; routing_key: string }[] =>
     receiver.received
       .filter(({ path }) => path === '/v2/enqueue')
@@ -317,7 +301,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     async (t) => {
       const link = `${base}/notices/${id}`
       const path = `/notices/${id}/acknowledge`
-      const by = async (): Promise<unknown> => (await list('?lasting=true'))[0]?.acknowledged_by
+      const by = async () => (await list('?lasting=true'))[0]?.acknowledged_by
       t.match(await page(`/notices/${id}`), /file: no such file[\s\S]*>Acknowledge<\/button>/)
       const get = await fetch(`${link}/acknowledge`)
       t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')
@@ -344,8 +328,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       t.match(await page(`/notices/${id}`), /OPS_NOTIFY_URL 2<\/bdi>, that it is acknowledged/)
       t.same(await list('?lasting=true'), [])
       t.equal((await list('?limit=1')).length, 1)
-      const audit = await postgres.query(
-        ops.env,
+      const audit = await ops.query(
         `select subject from audit.changes where action = 'notice acknowledge'`,
       )
       t.same(audit, [{ subject: String(id) }], 'one line')
@@ -354,14 +337,13 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
 
   await t.test('a target that takes notices again does not look as if it failed', async (t) => {
     refused = 200
-    await postgres.query(ops.env, 'update notices.sends set next_at = now() where sent_at is null')
+    await ops.query('update notices.sends set next_at = now() where sent_at is null')
     await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
     t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
   })
 
   await t.test('a notice of a service that runs elsewhere leads to its own page', async (t) => {
-    await postgres.query(
-      ops.env,
+    await ops.query(
       `insert into notices.notices (service, level, message, site, path, created_at)
        values ('hooks', 'critical', 'silent', 'hooks', '/providers', now())`,
     )

@@ -3,8 +3,8 @@ import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { leadsTo, request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
-import { ended, startGate, startOps, trigger } from '../helpers/ops.ts'
-import type { Memory, Session } from '../helpers/ops.ts'
+import { ended, memoriesOf, sessionsOf, startGate, startOps, trigger } from '../helpers/ops.ts'
+import type { Memory } from '../helpers/ops.ts'
 import { refuses } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
@@ -17,32 +17,30 @@ const ESCAPED = /&lt;img src=x onerror=alert\(1\)&gt;&quot;&#39;&lt;\/pre&gt;&lt
 
 await t.test('pages and forms', async (t: Test) => {
   const gate = await startGate(t)
-  const backend = backends[1]
-  const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
+  const ops = await startOps(t, backends[1], { OPS_INVENTORY: gate.inventory })
   const { base, api } = ops
   gate.open()
   await ended(ops)
 
-  const get = (path: string, headers: Headers = BROWSER): Promise<Response> =>
-    request(base + path, { headers })
+  const get = (path: string, headers: Headers = BROWSER) => request(base + path, { headers })
   const post = (path: string, fields: Headers = {}, headers: Headers = BROWSER) =>
     request(base + path, {
       method: 'POST',
       headers: { ...FORM, ...headers },
       body: new URLSearchParams(fields).toString(),
     })
-  const isPage = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+  const isPage = (t: Test, { status, headers, text }: Response, wanted: number) => {
     t.equal(status, wanted)
     t.equal(headers['content-type'], 'text/html; charset=utf-8')
     t.match(headers['content-security-policy'], /^default-src 'self'/)
     t.match(text, /^<!doctype html>[\s\S]*<\/html>/)
   }
-  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number): void => {
+  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number) => {
     t.equal(status, wanted)
     t.equal(headers['content-type'], 'text/html; charset=utf-8')
     t.notMatch(text, /<html/)
   }
-  const isJson = (t: Test, answer: Response, status: number, error: RegExp): void =>
+  const isJson = (t: Test, answer: Response, status: number, error: RegExp) =>
     refuses(t, answer, [status, undefined, error])
 
   await t.test('every page is a whole one', async (t) => {
@@ -57,9 +55,9 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('what an open page asks for again and again reads no lists', async (t) => {
-    await backend.query(ops.env, 'alter table ops.events rename to away')
+    await ops.query('alter table ops.events rename to away')
     const fragment = await get('/', HTMX)
-    await backend.query(ops.env, 'alter table ops.away rename to events')
+    await ops.query('alter table ops.away rename to events')
     isFragment(t, fragment, 200)
     t.match(fragment.text, /^<section\s+id="now"/)
     isPage(t, await get('/'), 200)
@@ -122,12 +120,8 @@ await t.test('pages and forms', async (t: Test) => {
     }
     const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
     isJson(t, await request(`${base}/sessions/trigger`, json), 415, /form/)
-    isJson(
-      t,
-      await post('/sessions/trigger', { prompt: 'x'.repeat(1_048_577) }, {}),
-      413,
-      /exceeds/,
-    )
+    const large = await post('/sessions/trigger', { prompt: 'x'.repeat(1_048_577) }, {})
+    isJson(t, large, 413, /exceeds/)
   })
 
   await t.test('as long as the fields allow, in any script, counted as browsers do', async (t) => {
@@ -165,8 +159,7 @@ await t.test('pages and forms', async (t: Test) => {
   await t.test('memories without script: added, changed, deleted, refused', async (t) => {
     /** Those written by hand: sessions of the probe remember times. */
     const list = async (): Promise<readonly Memory[]> => {
-      const { json } = await api<{ memories: readonly Memory[] }>('GET', '/memories')
-      return json.memories.filter(({ tier }) => tier === 0)
+      return (await memoriesOf(ops)).filter(({ tier }) => tier === 0)
     }
     const wanted = { category: 'timing', observation: 'slow', service: 'web', confidence: '0.5' }
     const added = await post('/memories', { ...wanted, active: 'true' })
@@ -195,8 +188,7 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('alerts: shown, investigated, refused', async (t) => {
-    const [row] = await backend.query(
-      ops.env,
+    const [row] = await ops.query(
       `with alert as (
          insert into ops.alerts (fingerprint, source, content, first_seen, last_seen, outcome, problem)
          values ('f', 'grafana', 'c', now(), now(), 'failed', 'no model') returning id
@@ -234,8 +226,7 @@ await t.test('pages and forms', async (t: Test) => {
     await api('POST', '/memories', { category: PROBE, observation: PROBE, service: PROBE })
     const { id } = await trigger(ops, PROBE)
     await ended(ops, id)
-    await backend.query(
-      ops.env,
+    await ops.query(
       `with line as (insert into ops.session_lines values ($1, 100, now(), $2, $2)),
             action as (insert into ops.actions (service, action_type, operation, at) values ($2, $2, $2, now())),
             summary as (update ops.sessions set summary = $2, model = $2 where id = $1)
@@ -264,7 +255,7 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('what comes meanwhile repeats no row on the next page', async (t) => {
-    const insert = (sql: string) => backend.query(ops.env, sql)
+    const insert = (sql: string) => ops.query(sql)
     const event = (n: number) =>
       insert(`insert into ops.events (level, service, message, created_at)
               values ('info', 'paged', 'row', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
@@ -319,8 +310,7 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('lists: filters and older rows', async (t) => {
-    await backend.query(
-      ops.env,
+    await ops.query(
       `insert into ops.events (level, service, message, created_at)
        select case when n % 2 = 0 then 'critical' else 'warning' end, 'shop', 'event ' || n, now() + n * interval '1 s'
          from generate_series(1, 7) as n`,
@@ -332,8 +322,7 @@ await t.test('pages and forms', async (t: Test) => {
     t.same(messages(await get(older.replaceAll('&amp;', '&'))), ['event 2'])
     t.notMatch((await get(older.replaceAll('&amp;', '&'))).text, />Older/)
     isFragment(t, await get('/events?service=shop', HTMX), 200)
-    const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
-    const id = json.sessions[0]?.id ?? 0
+    const [{ id = 0 } = {}] = await sessionsOf(ops)
     const lines = await get(`/sessions/${id}?before=3`)
     t.match(lines.text, /data-seq="2"/)
     t.notMatch(lines.text, /data-seq="3"/)
@@ -341,6 +330,6 @@ await t.test('pages and forms', async (t: Test) => {
   })
 })
 
-function messages({ text }: Response): readonly string[] {
+function messages({ text }: Response) {
   return [...text.matchAll(/>\s*(event \d+)\s*</g)].map(([, message = '']) => message)
 }

@@ -6,10 +6,9 @@ import type { Test } from 'tap'
 import { claudeResult, openAgentOps } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { calls, inTier, refusal, says, startModel } from '../helpers/model.ts'
+import { calls, refusal, says, startModel } from '../helpers/model.ts'
 import type { Call } from '../helpers/model.ts'
-import { ended, inventoryFile, startOps, trigger } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import { ended, inventoryFile, runSession, sessionsOf, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -35,11 +34,11 @@ const ops = await openAgentOps(t, postgres, {
 const { agent, api, server } = ops
 
 const TABLES = ['sessions', 'session_lines', 'events', 'memories', 'actions', 'checks']
-const lastOf = (text: string): string => text.slice(-8)
-const firstOf = (text: string): string => text.slice(0, 8)
+const lastOf = (text: string) => text.slice(-8)
+const firstOf = (text: string) => text.slice(0, 8)
 
 /** Every row of the tables of ops, as one text. */
-async function storedTexts(env: Env): Promise<string> {
+async function storedTexts(env: Env) {
   const rows = await Promise.all(
     [...TABLES.map((table) => `ops.${table}`), 'notices.notices'].map((table) =>
       postgres.query(env, `select * from ${table}`),
@@ -52,8 +51,7 @@ async function storedTexts(env: Env): Promise<string> {
 async function everything(): Promise<ReadonlyMap<string, string>> {
   const places = new Map<string, string>()
   places.set('database', await storedTexts(database))
-  const { json } = await api<{ sessions: readonly Session[] }>('GET', '/sessions')
-  for (const { id } of json.sessions) {
+  for (const { id } of await sessionsOf(ops)) {
     places.set(`file of ${id}`, readFileSync(join(results, `session-${id}.ndjson`), 'utf8'))
     places.set(`session ${id}`, (await api('GET', `/sessions/${id}`)).text)
     places.set(`stream of ${id}`, (await request(`${ops.base}/sessions/${id}/stream`)).text)
@@ -66,7 +64,7 @@ async function everything(): Promise<ReadonlyMap<string, string>> {
 }
 
 /** None of these texts stands anywhere, raw or as JSON has it. */
-async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
+async function nowhere(t: Test, texts: readonly string[]) {
   for (const [place, held] of await everything()) {
     const found = texts.filter(
       (text) => held.includes(text) || held.includes(JSON.stringify(text).slice(1, -1)),
@@ -75,12 +73,9 @@ async function nowhere(t: Test, texts: readonly string[]): Promise<void> {
   }
 }
 
-async function session(prompt?: string): Promise<Session> {
-  const { id } = await trigger(ops, prompt)
-  return ended(ops, id)
-}
+const session = (prompt?: string) => runSession(ops, prompt)
 
-function textsOf(id: number): string {
+function textsOf(id: number) {
   return ops
     .lines(id)
     .map(({ text }) => text)
@@ -90,8 +85,7 @@ function textsOf(id: number): string {
 /** A secret in each form that is looked for, by the form's name. */
 function formsOf(text: string): Readonly<Record<string, string>> {
   const encoded = encodeURIComponent(text)
-  const base64 = (before: string): string =>
-    Buffer.from(`${before}${text}, and more`).toString('base64')
+  const base64 = (before: string) => Buffer.from(`${before}${text}, and more`).toString('base64')
   return {
     raw: text,
     'URL-encoded': encoded,
@@ -106,14 +100,14 @@ function formsOf(text: string): Readonly<Record<string, string>> {
 }
 
 /** What of a form only the secret decides: the ends of base64 depend on what stands beside it. */
-function heartOf(form: string): string {
+function heartOf(form: string) {
   return form.slice(12, 28)
 }
 
 for (const [name, text] of Object.entries({ awkward, agentKey })) {
   t.test(`a secret in each form (${name})`, async (t) => {
     const forms = Object.entries(formsOf(text))
-    const said = (kind: string): string =>
+    const said = (kind: string) =>
       forms.map(([form, written]) => `${kind}, ${form}: <${written}> end`).join('\n')
     const content = [{ type: 'tool_result', content: said('tool') }]
     agent.says([
@@ -143,7 +137,7 @@ for (const [name, text] of Object.entries({ awkward, agentKey })) {
 }
 
 /** Text with a line break after each so many characters. */
-function wrapped(text: string, width: number, lineBreak: string): string {
+function wrapped(text: string, width: number, lineBreak: string) {
   return text.match(new RegExp(`.{1,${width}}`, 'g'))?.join(lineBreak) ?? ''
 }
 
@@ -178,7 +172,7 @@ t.test('an encoded secret over several lines', async (t) => {
 t.test('a secret that comes in pieces', async (t) => {
   const half = Math.floor(plain.length / 2)
   const [first, second] = [plain.slice(0, half), plain.slice(half)]
-  const delta = (content: string): string =>
+  const delta = (content: string) =>
     JSON.stringify({ type: 'message', role: 'assistant', content, delta: true })
   const escaped = [...plain].map(
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
@@ -254,17 +248,17 @@ t.test('a secret that a model or a tool echoes is kept nowhere', async (t) => {
     ['recall', `{"service": "${key}`],
   ]
   const up: Call = ['escalate', { reason: echo, findings: `${echo}\n${echo}` }]
-  model.answer((asked) => {
-    told.push(...asked.results)
-    if (asked.tier < 3) return calls(up)
-    return inTier(3, ({ step }) => (step === 0 ? calls(...list) : says(`All: ${echo}`)))(asked)
+  model.answer(({ tier, step, results }) => {
+    told.push(...results)
+    if (tier < 3) return calls(up)
+    return step === 0 ? calls(...list) : says(`All: ${echo}`)
   })
   await trigger(ops, `why does ${key} not work?`)
   const last = await ended(ops)
   t.match(last, { tier: 3, status: 'completed', num_turns: 2 })
   t.equal(told.length, list.length)
   model.answer([refusal(400, { message: `bad key ${echo}` })])
-  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  t.match(await runSession(ops), { status: 'failed' })
 
   const stored = await storedTexts(ops.env)
   const files = readdirSync(results).map((name) => readFileSync(join(results, name), 'utf8'))
@@ -295,7 +289,7 @@ t.test('no half of a secret stays where an error of the endpoint is cut', async 
   const env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: key }
   const ops = await startOps(t, postgres, env)
   t.match(await ended(ops), { status: 'failed' })
-  t.match(await ended(ops, (await trigger(ops)).id), { status: 'failed' })
+  t.match(await runSession(ops), { status: 'failed' })
   const stored = await storedTexts(ops.env)
   t.match(stored, /x{290}«redacted»/)
   t.notMatch(stored, key.slice(0, 10))

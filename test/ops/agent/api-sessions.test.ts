@@ -11,6 +11,7 @@ import {
   startGate,
   startOps,
   trigger,
+  runSession,
 } from '../../helpers/ops.ts'
 import type { OpsServer, Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
@@ -104,7 +105,7 @@ await t.test('sessions of the API', async (t) => {
     const made = await api<Session>('POST', '/sessions/trigger', JSON_TEXT, headers)
     t.equal(made.status, 201)
     await ended(ops, made.json.id)
-    await ended(ops, (await trigger(ops, 'one more')).id)
+    await runSession(ops, 'one more')
     const all = await sessionsOf(ops)
     for (const query of ['?offset=4', '?limit=0', '?offset=99999999999999999999']) {
       t.same(await sessionsOf(ops, query), [], query)

@@ -1,13 +1,22 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, openAgentOps, processesWith } from '../../helpers/agents.ts'
+import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { ended, eventsOfSession, inventoryFile, memoriesOf, trigger } from '../../helpers/ops.ts'
+import {
+  ended,
+  eventsOfSession,
+  inventoryFile,
+  listOf,
+  memoriesOf,
+  runSession,
+  trigger,
+} from '../../helpers/ops.ts'
 import type { Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { residentKib } from '../../helpers/process-figures.ts'
@@ -21,8 +30,12 @@ const [, postgres] = backends
 const state = await temporaryFolder(t, 'state')
 const key = secret('agent-key')
 const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }
-const restart = { name: 'restart', action_type: 'restart', argv: ['true'] }
-const services = [{ name: 'web', checks: [], operations: [restart] }]
+const flushed = join(state, 'flushed')
+const operations = [
+  { name: 'restart', action_type: 'restart', argv: ['true'] },
+  { name: 'flush', action_type: 'flush', argv: ['touch', flushed], approval: true },
+]
+const services = [{ name: 'web', checks: [], operations }]
 const ops = await openAgentOps(t, postgres, {
   ...secrets,
   OPS_STATE_DIR: state,
@@ -37,14 +50,11 @@ const { agent, lines, base } = ops
 const result = JSON.stringify(claudeResult())
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${100_000 + process.pid}.5`
-const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+const sleepers = () => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
-async function session(prompt?: string): Promise<Session> {
-  const { id } = await trigger(ops, prompt)
-  return ended(ops, id)
-}
+const session = (prompt?: string) => runSession(ops, prompt)
 
 /** Asks a session to stop, as its page does, and gives its end. */
 async function stopped(id: number): Promise<Session> {
@@ -65,7 +75,7 @@ cat; echo '${result}'
     const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
     const done = await session(prompt)
     t.match(done, { status: 'completed', model: 'small one' })
-    const read = (name: string): string => readFileSync(join(agent.folder, name), 'utf8')
+    const read = (name: string) => readFileSync(join(agent.folder, name), 'utf8')
     const args = read('arguments').split('\0').slice(0, -1)
     t.equal(args[0], '-p')
     t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
@@ -109,7 +119,7 @@ cat; echo '${result}'
 
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
   const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
-  const read = (): string => readFileSync(join(agent.folder, 'prompt'), 'utf8')
+  const read = () => readFileSync(join(agent.folder, 'prompt'), 'utf8')
   agent.does(`${keeps}echo '${result}'\n`)
   t.match(await session(`begin ${'€'.repeat(99_000)} end`), { status: 'completed' })
   t.match(read(), /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
@@ -138,7 +148,7 @@ while :; do sleep ${long}; done
 `)
     const { id } = await trigger(ops)
     // Five that sleep, and the shell in a session of its own that has its script in its command line.
-    await until(() => sleepers().length === 6, 'six processes')
+    await until(() => sleepers().length === 6, 'six processes', 30_000, 250)
     t.match(await stopped(id), { status: 'stopped', exit_code: 137, cost_usd: null })
     t.same(sleepers(), [])
   },
@@ -157,7 +167,7 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
   const turn = `{"type":"step_start","sessionID":"s"}
 {"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","cost":COST}}`
   // It goes on until it is stopped, but says nothing more then.
-  const turns = (count: number, cost: number): string => {
+  const turns = (count: number, cost: number) => {
     const said = `${turn.replace('COST', String(cost))}\n`.repeat(count)
     return `cat <<'END'\n${said}END\nsleep 600\n`
   }
@@ -195,7 +205,7 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
 
 t.test('a line without an end takes no memory for what is not kept', async (t) => {
   agent.does(`head -c 60000000 /dev/zero | tr '\\0' x\necho\necho '${result}'\n`)
-  const residentMiB = (): number => residentKib(process.pid) / 1024
+  const residentMiB = () => residentKib(process.pid) / 1024
   const before = residentMiB()
   let peak = before
   const looks = setInterval(() => (peak = Math.max(peak, residentMiB())), 20)
@@ -247,7 +257,7 @@ ${agent.prints(claudeResult({ result: said }))}
 `)
   const done = await session()
   t.match(done, { status: 'completed' })
-  const page = await (await fetch(`${base}/sessions/${done.id}`)).text()
+  const page = await ops.page(`/sessions/${done.id}`)
   t.match(page, '<div class="markdown"><p>Web is down:', 'without reasoning')
   t.match(page, 'GET /&lt;/think&gt; port 80 is shut.')
   const events = await eventsOfSession(ops, done.id)
@@ -261,6 +271,38 @@ ${agent.prints(claudeResult({ result: said }))}
   t.equal((await memoriesOf(ops)).length, 1)
   const second = readFileSync(answers, 'utf8').split('\n')[1] ?? ''
   t.match(JSON.parse(second).result, { isError: true, content: [{ text: /message/ }] })
+})
+
+t.test('at tier 3 an agent runs an operation, and one that needs approval waits', async (t) => {
+  const answers = join(agent.folder, 'answers')
+  const calls = ['restart', 'flush', 'nothing'].map((operation) =>
+    agent.calls('run_operation', { service: 'web', operation, reason: 'it hangs' }),
+  )
+  agent.does(`{ ${calls.join('; ')}; } > ${answers}
+${agent.prints(claudeResult())}
+`)
+  const { id, tier, status } = await runSession(ops, 'look', 3)
+  t.same([tier, status], [3, 'completed'])
+  const said = readFileSync(answers, 'utf8').trim().split('\n')
+  t.match(said, [
+    '"restart: ended with 0',
+    /"flush of web is not run yet: approval 1 waits for a person/,
+    /no operation \\"nothing\\".*"isError":true/,
+  ])
+  const approvals = await listOf<{ id: number }>(ops, 'approvals')
+  t.match(approvals, [{ id: 1, status: 'pending', operation: 'flush', session_id: id }])
+  t.notOk(existsSync(flushed), 'not without a yes')
+  await ops.api('POST', '/approvals/1', { decision: 'approve' })
+  await until(() => existsSync(flushed), 'the operation, after the yes')
+  const lines = (await auditOf(ops.env)).map(
+    ({ actor, action, subject }) => `${actor}: ${action} ${subject}`,
+  )
+  t.same(lines.slice(0, 4), [
+    'operator: approval approve flush of web',
+    `session ${id}: approval ask flush of web`,
+    `session ${id}: operation run restart of web`,
+    `operator: session start session ${id}`,
+  ])
 })
 
 t.test('the token leads to its session alone, while that runs, and is not shown', async (t) => {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { captured, claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
-import { ended, eventsOfSession, trigger } from '../../helpers/ops.ts'
+import { eventsOfSession, runSession } from '../../helpers/ops.ts'
 import type { Session } from '../../helpers/ops.ts'
 
 const [, postgres] = backends
@@ -11,11 +11,7 @@ const END = claudeResult()
 const LAST = 'All well.'
 const LONGEST = 16 * 1024
 
-/** Runs a session with what the agent is set to do. */
-async function session(): Promise<Session> {
-  const { id } = await trigger(ops)
-  return ended(ops, id)
-}
+const session = () => runSession(ops)
 
 /** Runs a session that completes. */
 async function completed(): Promise<Session> {
@@ -25,7 +21,7 @@ async function completed(): Promise<Session> {
 }
 
 /** What a session put out whose agent prints these lines, then its result. */
-async function put(printed: readonly (object | string)[]): Promise<readonly string[]> {
+async function put(printed: readonly (object | string)[]) {
   agent.says([...printed, END])
   const texts = lines((await completed()).id).map(({ text }) => text)
   t.equal(texts.at(-1), LAST, 'the output is whole')
@@ -219,7 +215,7 @@ t.test('the errors of the agents', async (t) => {
 })
 
 t.test('what a terminal acts on is taken out', async (t) => {
-  const noisy: readonly (readonly [string, string])[] = [
+  const noisy = [
     ['\u001b[1;31mred\u001b[0m and \u001b[38;5;12mblue\u001b[m', 'red and blue'],
     ['\u001b[2J\u001b[Hcleared\u001b[?25l', 'cleared'],
     ['\u001b]0;title\u0007after a title', 'after a title'],
@@ -229,7 +225,7 @@ t.test('what a terminal acts on is taken out', async (t) => {
     ['zero\u200bwidth\u200d \ufeffmark\u2060', 'zerowidth mark'],
     ['\u001b(Bplain\u001b)0 \u001b7saved\u001b8 \u001b#8\u001b=keys\u001bc', 'plain saved keys'],
     ['Ünïcödé 漢字 🙂 stays', 'Ünïcödé 漢字 🙂 stays'],
-  ]
+  ] as const
   const expected = noisy.map(([, clean]) => clean)
   t.same(await put(noisy.map(([raw]) => raw)), expected, 'as plain lines')
   t.same(await put(noisy.map(([raw]) => says(raw))), expected, 'as what an agent says')
@@ -280,9 +276,7 @@ t.test('what the database can’t keep harms no session', async (t) => {
     lines(id).map(({ text }) => text),
     [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`],
   )
-  const rows = await postgres.query(ops.env, 'select summary from ops.sessions where id = $1', [
-    id,
-  ])
+  const rows = await ops.query('select summary from ops.sessions where id = $1', [id])
   t.same(rows, [{ summary: `Sum: ${clean}` }])
 })
 
@@ -314,7 +308,7 @@ t.test('an output that is too long is cut, and says where, in file and database'
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   t.ok(bytes > 8_000_000 && bytes < 8.2 * 1024 * 1024, `${bytes} bytes`)
   const text = 'select text from ops.session_lines where session_id = $1 order by seq'
-  const rows = await postgres.query(ops.env, text, [id])
+  const rows = await ops.query(text, [id])
   t.same(
     rows.map((row) => row['text']),
     texts,

@@ -10,17 +10,11 @@ import type { ToolContext } from '../../../services/ops/agent/tools/tool.ts'
 import { callTool } from '../../../services/ops/agent/tools/toolbox.ts'
 import { configQueries } from '../../../db/ops/config.ts'
 import { backends } from '../../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
+import { startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
-import {
-  beginByHand,
-  ended,
-  eventsOf,
-  inventoryFile,
-  startOps,
-  trigger,
-} from '../../helpers/ops.ts'
+import { beginByHand, eventsOf, inventoryFile, listOf, sessionsOf } from '../../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
+import { useTools } from '../../helpers/tools.ts'
 
 /** Operations that write a line to a file: what has run can be read there. */
 async function makePlant(t: Owner, shop: string, blog: string) {
@@ -53,40 +47,19 @@ function operation(name: string, service = 'shop'): Call {
 await t.test('operations within their limits', async (t) => {
   const [, postgres] = backends
   const { inventory, ran } = await makePlant(t, 'shop', 'blog')
-  const model = await startModel(t)
-  const ops = await startOps(t, postgres, { ...model.env, OPS_INVENTORY: inventory })
-  const first = await ended(ops)
-  const told: string[] = []
-  async function play(...list: readonly Call[]): Promise<readonly string[]> {
-    told.length = 0
-    model.answer(
-      inTier(3, ({ results, step }) => {
-        told.push(...results)
-        return step === 0 ? calls(...list) : says('Done.')
-      }),
-    )
-    await trigger(ops)
-    t.match(await ended(ops), { tier: 3, status: 'completed' })
-    return [...told]
-  }
+  const { ops, model } = await startModelOps(t, { OPS_INVENTORY: inventory })
+  const play = (...list: readonly Call[]) => useTools(t, { model, ops }, list, 3)
 
   await t.test('dry run: nothing runs, and it is recorded what would', async (t) => {
-    told.length = 0
-    model.answer(
-      inTier(3, async ({ step, results }) => {
-        told.push(...results)
-        // A dry run does not escalate either: it is switched on once tier 3 is reached.
-        if (step === 0) await ops.api('PUT', '/config', { dry_run: true })
-        if (step === 0) return calls(['recall', {}])
-        return step === 1 ? calls(operation('restart'), operation('deploy')) : says('Done.')
-      }),
-    )
-    await trigger(ops)
-    t.match(await ended(ops), { tier: 3, status: 'completed' })
-    t.match(told.slice(1), [/^Dry run: restart was recorded and not run/, /^Dry run: deploy/])
+    await ops.api('PUT', '/config', { dry_run: true })
+    const told = await play(operation('restart'), operation('deploy'))
+    t.match(told, [/^Dry run: restart was recorded and not run/, /^Dry run: deploy/])
     t.same(ran(), [])
-    const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-    t.same(json.cooldowns, [], 'it is no action, so it takes no turn of a real one')
+    t.same(
+      await listOf(ops, 'cooldowns'),
+      [],
+      'it is no action, so it takes no turn of a real one',
+    )
     const dry = /^Dry run: would run restart \(.*ran.txt restart\): it hangs$/
     const events = await eventsOf(ops, '?limit=1000')
     const event = events.find(({ message }) => dry.test(message))
@@ -114,8 +87,7 @@ await t.test('operations within their limits', async (t) => {
         /^restart: ended with 0/,
       ])
       t.same(ran(), ['restart', 'restart', 'deploy', 'restart'])
-      const { json } = await ops.api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-      t.match(json.cooldowns, [
+      t.match(await listOf(ops, 'cooldowns'), [
         { service: 'blog', action_type: 'restart', count: 1 },
         { service: 'shop', action_type: 'redeployment', count: 1 },
         { service: 'shop', action_type: 'restart', count: 2 },
@@ -126,7 +98,7 @@ await t.test('operations within their limits', async (t) => {
       t.equal(messages.filter((line) => line === 'info Runs restart: it hangs').length, 3)
       t.equal(messages.filter((line) => /^warning .* was not run/.test(line)).length, 2)
       const verified = `select state from ops.checks where service = 'shop'`
-      t.same(await postgres.query(ops.env, verified), [{ state: 'ok' }], 'it is recorded')
+      t.same(await ops.query(verified), [{ state: 'ok' }], 'it is recorded')
     },
   )
 
@@ -164,6 +136,8 @@ await t.test('operations within their limits', async (t) => {
       byHand: () => [],
     })
     const config = (await ops.api<ToolContext['job']['config']>('GET', '/config')).json
+    const [first] = await sessionsOf(ops)
+    if (first === undefined) throw new Error('no session')
     const session = { ...first, id: await beginByHand(postgres, ops.env), tier: 3 }
     const job: ToolContext['job'] = {
       session: { ...session, trigger: 'api' },
@@ -203,11 +177,8 @@ await t.test('operations within their limits', async (t) => {
     t.equal(results.filter(({ ok }) => ok).length, 4, '2 of shop and 2 of blog')
     t.equal(ran().length, 4)
     t.equal(results.filter(({ text }) => text.startsWith('Cooldown: ')).length, 16)
-    const { json } = await ops.api<{ cooldowns: readonly { service: string }[] }>(
-      'GET',
-      '/cooldowns',
-    )
-    const others = json.cooldowns.filter(({ service }) => service.startsWith('other '))
+    const cooldowns = await listOf<{ service: string }>(ops, 'cooldowns')
+    const others = cooldowns.filter(({ service }) => service.startsWith('other '))
     t.match(others, [{ count: 2 }, { count: 2 }])
   })
 })

@@ -8,14 +8,14 @@ import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, makeAgent, processesWith } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { openTimedSessions, OPERATOR } from '../../helpers/sessions.ts'
+import { openTimedSessions } from '../../helpers/sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
 
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${300_000 + process.pid}.5`
-const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+const sleepers = () => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
@@ -40,7 +40,7 @@ const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await 
 )
 
 /** A session is timed out for this reason, and nothing of it survives. */
-async function timedOut(t: Test, id: number, why: RegExp): Promise<void> {
+async function timedOut(t: Test, id: number, why: RegExp) {
   const session = await ended(id)
   t.match(session, { status: 'timed_out', cost_usd: null })
   t.not(session?.exit_code, 0, 'it has no good exit code')
@@ -49,18 +49,18 @@ async function timedOut(t: Test, id: number, why: RegExp): Promise<void> {
 }
 
 /** A piece of a model's answer as it streams. */
-function delta(content: string): string {
+function delta(content: string) {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 }
 
-async function said(id: number): Promise<number> {
+async function said(id: number) {
   return (await linesOf(id)).length
 }
 
 t.test('a session without a first output is timed out', async (t) => {
   agent.does(`setsid sleep ${long} & sleep ${long}\n`)
   const id = await start()
-  await until(() => sleepers().length === 2, 'its processes')
+  await until(() => sleepers().length === 2, 'its processes', 30_000, 250)
   later(61)
   await timedOut(t, id, /gave no output within \d+ s/)
 })
@@ -89,10 +89,10 @@ t.test(
   async (t) => {
     agent.does(`trap '' INT TERM; while :; do echo here; sleep 0.2; sleep ${long} & done\n`)
     const id = await start()
-    await until(() => sleepers().length > 0, 'its children')
+    await until(() => sleepers().length > 0, 'its children', 30_000, 250)
     const text = `update ops.sessions set status = 'failed', ended_at = now(), exit_code = 1 where id = $1`
     await postgres.query(env, text, [id])
-    await until(() => sleepers().length === 0, 'the end of its children')
+    await until(() => sleepers().length === 0, 'the end of its children', 30_000, 250)
     agent.says([claudeResult()])
     const next = await until(
       () => sessions.start({ tier: 1, trigger: 'manual', prompt: null }),
@@ -130,7 +130,7 @@ t.test(
       if (begins) response.write(delta('The disk is full.\nI'))
       else response.flushHeaders()
     })
-    const { sessions, start, later, outlives, ended, eventsOf, linesOf } = await openTimedSessions(
+    const { start, later, outlives, ended, eventsOf, linesOf } = await openTimedSessions(
       t,
       'stall',
       (parts) =>
@@ -178,10 +178,6 @@ t.test(
     t.match(texts[4], /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/)
     await until(() => stream?.destroyed, 'the connection to be given up')
 
-    const next = await start()
-    await until(async () => (await linesOf(next)).length === 1, 'the next session to run')
-    await sessions.stop(next, OPERATOR)
-    t.match(await ended(next), { status: 'stopped' }, 'one that stalls can be stopped')
-    t.equal(endpoint.received.length, 3, 'each session has asked once')
+    t.equal(endpoint.received.length, 2, 'each session has asked once')
   },
 )

@@ -12,7 +12,7 @@ import {
   inventoryFile,
   memoriesOf,
   startOps,
-  trigger,
+  runSession,
 } from '../../helpers/ops.ts'
 import type { Memory, Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
@@ -40,14 +40,9 @@ const { ops, asked, answer } = await startModelOps(t, {
 })
 await holdChecks(ops.env)
 
-function query(text: string, params: readonly number[] = []) {
-  return postgres.query(ops.env, text, params)
-}
+const { query } = ops
 
-/** Runs a session, and gives it once it has ended. */
-async function look(prompt = 'look'): Promise<Session> {
-  return ended(ops, (await trigger(ops, prompt)).id)
-}
+const look = (prompt?: string): Promise<Session> => runSession(ops, prompt)
 
 t.test('a session with a model: tools, events, memories, summary, cost', async (t) => {
   const scheduled = await ended(ops)
@@ -121,7 +116,7 @@ t.test('a session with a model: tools, events, memories, summary, cost', async (
 })
 
 t.test('memories in the prompt: the active ones, best first, 8,000 characters', async (t) => {
-  const note = async (observation: string, confidence: number, active = true): Promise<void> => {
+  const note = async (observation: string, confidence: number, active = true) => {
     const made = { category: 'behavior', observation, confidence, active }
     t.equal((await ops.api('POST', '/memories', made)).status, 201)
   }
@@ -200,32 +195,23 @@ t.test('notes of agents leave the operators theirs, and are bounded', async (t) 
   answer(steps([['remember', last]]))
   await look()
   const kept = await memoriesOf(ops, '?limit=1000')
-  const by = (test: (memory: Memory) => boolean): number => kept.filter(test).length
-  t.equal(
+  const by = (test: (memory: Memory) => boolean) => kept.filter(test).length
+  const counts = [
     by(({ tier }) => tier > 0),
-    500,
-    'so many notes of agents are kept',
-  )
-  t.equal(
     by(({ observation }) => observation.startsWith('[operator]')),
-    20,
-    'the surest ones',
-  )
-  t.equal(
     by(({ observation }) => observation === 'the last one'),
-    1,
-    'and the new one',
-  )
-  t.equal(
     by(({ tier }) => tier === 0),
-    1,
-    'what operators wrote is not counted',
+  ]
+  t.same(
+    counts,
+    [500, 20, 1, 1],
+    'of agents 500: the surest ones, the new one; and the operator’s',
   )
 })
 
 t.test('checks that a model runs: changes are told, not each look', async (t) => {
   status = 503
-  const events = async (times: number): Promise<readonly string[]> => {
+  const events = async (times: number) => {
     const calls = Array.from({ length: times }, () => ['run_check', { service: 'shop' }] as const)
     answer(steps(calls))
     const { id } = await look()
@@ -387,7 +373,7 @@ t.test(
     await query('update ops.memories set fades_at = now()')
     const later = await startOps(t, postgres, ops.env)
     const memories = () => memoriesOf(later, `?category=${category}`)
-    const change = async (observation: string, fields: Partial<Memory>): Promise<void> => {
+    const change = async (observation: string, fields: Partial<Memory>) => {
       const memory = (await memories()).find((one) => one.observation === observation)
       const path = `/memories/${memory?.id}`
       t.equal((await later.api('PUT', path, { ...memory, ...fields })).status, 200, observation)
@@ -405,7 +391,7 @@ t.test(
       ({ observation }) => ['remember', { category, observation }] as const,
     )
     answer(({ step }) => (step === 0 ? calls(...remembers) : says('Done.')))
-    t.match(await ended(later, (await trigger(later)).id), { status: 'completed' })
+    t.match(await runSession(later), { status: 'completed' })
     const now = (await memories()).map(({ observation, confidence, active }) => {
       return [observation, [confidence, active]] as const
     })

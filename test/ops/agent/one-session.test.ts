@@ -22,10 +22,7 @@ const one = await startOps(t, postgres, variables)
 const two = await startOpsProcess(t, postgres, one.env)
 
 /** Starts a session in one of three ways, and says whether it was taken. */
-async function start(
-  { base, api }: Pick<OpsServer, 'base' | 'api'>,
-  at: number,
-): Promise<boolean> {
+async function start({ base, api }: Pick<OpsServer, 'base' | 'api'>, at: number) {
   if (at % 3 === 0) {
     const { status, text } = await api('POST', '/sessions/trigger', { prompt: `start ${at}` })
     if (status !== 201 && status !== 409) throw new Error(`${status} ${text}`)
@@ -76,24 +73,27 @@ t.test('two schedulers start one session an interval', async (t) => {
     `create trigger claims before update on ops.settings for each row
        when (old.scheduled_at <> new.scheduled_at) execute function ops.note_claim()`,
   ]) {
-    await postgres.query(one.env, text)
+    await one.query(text)
   }
   /** How often either instance has tried to start a session that was due, but for the first. */
-  const tries = (): number =>
+  const tries = () =>
     [...one.server.logs(), ...two.server.logs()].filter((line) =>
       line.includes('scheduled session left out: another one runs'),
     ).length
   const before = tries()
   gate.shut()
   // A scheduled session runs only what was not run lately.
-  await postgres.query(one.env, `update ops.checks set checked_at = now() - interval '1 hour'`)
+  await one.query(`update ops.checks set checked_at = now() - interval '1 hour'`)
   await one.api('PUT', '/config', { interval: 1 })
+  await until(async () => {
+    const { json } = await two.api<{ interval: number }>('GET', '/config')
+    return json.interval === 1
+  }, 'the other instance to have the interval')
   await until(() => gate.waiting() > 0, 'the first scheduled session')
   await until(() => tries() >= before + 4, 'four times at which another one was due', 30_000)
   const tried = tries() - before
   // A claim is half an interval after the one before at the earliest, by the instances' own clocks.
-  const claims = await postgres.query(
-    one.env,
+  const claims = await one.query(
     `select at - lag(at) over (order by at) < interval '0.5 s' as early from ops.claims`,
   )
   t.same(

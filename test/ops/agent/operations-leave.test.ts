@@ -8,21 +8,20 @@ import {
 } from '../../../services/ops/agent/runners/runner.ts'
 import { callTool } from '../../../services/ops/agent/tools/toolbox.ts'
 import { processesWith } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
-import { ended as endOf, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import { calls, startModelOps } from '../../helpers/model.ts'
+import { ended as endOf, inventoryFile, trigger } from '../../helpers/ops.ts'
 import { FULL, refuseRows } from '../../helpers/outages.ts'
 import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
+import { useTools } from '../../helpers/tools.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 
 const NAMES = ['up', 'left', 'service', 'bad', 'slow', 'stuck', 'talker']
 /** Nobody else sleeps that long: by it the processes of each operation are found. */
-const long = (name: string): string => `${500_000 + process.pid}.${NAMES.indexOf(name)}`
-const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
+const long = (name: string) => `${500_000 + process.pid}.${NAMES.indexOf(name)}`
+const sleepers = (name: string) => processesWith(`sleep ${long(name)}`)
 t.teardown(() => NAMES.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
 const up = {
   name: 'up',
@@ -34,30 +33,25 @@ const services = [{ name: 'shop', checks: [], operations: [up] }]
 
 let parts: RunnerParts
 let run: (job: Job) => Promise<Outcome>
-const { env, sessions, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
+const { env, query, start, logged, ended } = await openTimedSessions(t, 'operations', (made) => {
   parts = { ...made, inventory: { current: async () => ({ services }), isOurs: () => false } }
   return { modelOf: () => 'none', run: (job) => run(job) }
 })
 
-async function start(): Promise<number> {
-  return (await sessions.start({ tier: 3, trigger: 'manual', prompt: 'look' }))?.id ?? 0
-}
-
 /** Runs the operation as an agent's call does, and gives the answer. */
-async function runUp(job: Job, others: Partial<RunnerParts> = {}): Promise<string> {
+async function runUp(job: Job, others: Partial<RunnerParts> = {}) {
   const args = { service: 'shop', operation: 'up', reason: 'it hangs' }
   return (await callTool('run_operation', args, { ...parts, ...others, job })).text
 }
 
-async function outcomes(session: number): Promise<readonly unknown[]> {
+async function outcomes(session: number) {
   const text = 'select outcome from ops.actions where session_id = $1 order by id'
-  return (await postgres.query(env, text, [session])).map(({ outcome }) => outcome)
+  return (await query(text, [session])).map(({ outcome }) => outcome)
 }
 
 /** A session as a server leaves it that was killed: a look of another one ends it. */
 async function crashed(): Promise<{ readonly id: number; readonly marker: string }> {
-  const [row] = await postgres.query(
-    env,
+  const [row] = await query(
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (3, 'none', 'running', 'manual', now(), now(), '0/0', $1) returning id::int, marker::text`,
     [machineId()],
@@ -75,7 +69,7 @@ t.test(
       await noOutcomes()
       return good
     }
-    const id = await start()
+    const id = await start(3)
     t.match(await ended(id), { status: 'failed' })
     await noEnd()
     t.match(logged(), 'outcome of an operation not recorded')
@@ -100,7 +94,7 @@ t.test('an operation is not run once another instance has ended the session', as
         ...parts.db,
         async transaction(work) {
           // This process has not heard of it yet.
-          await postgres.query(env, way, [job.session.id])
+          await query(way, [job.session.id])
           return parts.db.transaction(work)
         },
       }
@@ -108,14 +102,13 @@ t.test('an operation is not run once another instance has ended the session', as
       told.resolve(await runUp({ ...job, signal }, { db }))
       return good
     }
-    const id = await start()
+    const id = await start(3)
     t.equal(await told.promise, 'It was not run: the session has ended.', way)
     // The look of the test's own process ends what is left.
-    await postgres.query(env, `update ops.sessions set holder = '0/0' where id = $1`, [id])
+    await query(`update ops.sessions set holder = '0/0' where id = $1`, [id])
     await ended(id)
     t.same(await outcomes(id), [], way)
-    const events = await postgres.query(
-      env,
+    const events = await query(
       `select id from ops.events where session_id = $1 and message ~ '^Runs '`,
       [id],
     )
@@ -125,8 +118,6 @@ t.test('an operation is not run once another instance has ended the session', as
 })
 
 t.test('after a crash, what fails at its end is done at the next look', async (t) => {
-  const query = (text: string, params: readonly (string | number)[] = []) =>
-    postgres.query(env, text, params)
   await query('alter table ops.actions rename to away')
   const { id, marker } = await crashed()
   const action = `insert into ops.away (session_id, service, action_type, operation, at)
@@ -158,26 +149,13 @@ t.test('what an operation started outlives its session', async (t) => {
     does('stuck', 'SLEEP & setsid SLEEP & env -i PATH="$PATH" setsid SLEEP & SLEEP'),
   ]
   const checks = [{ type: 'process', name: 'runs', match: `sleep ${long('service')}` }]
-  const model = await startModel(t)
-  const ops = await startOps(t, postgres, {
-    ...model.env,
+  const { ops, model } = await startModelOps(t, {
     OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks, operations }] }),
   })
-  await endOf(ops)
-  let told: readonly string[] = []
-  const play = (...operations: readonly string[]) =>
-    model.answer(
-      inTier(3, ({ results, step }) => {
-        told = results
-        const call = (operation: string) =>
-          ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
-        return step === 0 ? calls(...operations.map(call)) : says('Done.')
-      }),
-    )
-
-  play('service', 'talker', 'bad', 'slow')
-  await trigger(ops)
-  t.match(await endOf(ops), { tier: 3, status: 'completed' })
+  const call = (operation: string) =>
+    ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
+  const list = ['service', 'talker', 'bad', 'slow'].map(call)
+  const told = await useTools(t, { model, ops }, list, 3)
   t.match(told, [
     /^service: ended with 0; check runs is good: 2 processes run\nservice$/,
     /^talker: ended with 0\ntick\n/,
@@ -189,14 +167,9 @@ t.test('what an operation started outlives its session', async (t) => {
   t.same(sleepers('bad'), [], 'one that failed leaves nothing, whatever group it is in')
   t.same(sleepers('slow'), [], 'nor one that took too long')
 
-  play('stuck')
-  await trigger(ops)
+  model.answer([calls(call('stuck'))])
+  const { id } = await trigger(ops, 'look', 3)
   await until(() => sleepers('stuck').length > 3, 'the operation')
-  const { json } = await ops.api<{ sessions: readonly { id: number }[] }>(
-    'GET',
-    '/sessions?limit=1',
-  )
-  const id = json.sessions[0]?.id ?? 0
   await request(`${ops.base}/sessions/${id}/stop`, { method: 'POST' })
   t.match(await endOf(ops, id), { tier: 3, status: 'stopped' })
   t.same(sleepers('stuck'), [], 'nor one whose session is stopped')

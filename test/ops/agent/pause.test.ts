@@ -3,91 +3,78 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert } from '../../helpers/alerts.ts'
 import { ANN, changesLeave, command, PROXIED } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { postForm } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
+import { calls, says, startModelOps } from '../../helpers/model.ts'
 import {
   ended,
   eventsOf,
   eventsOfSession,
   inventoryFile,
+  listOf,
+  runSession,
   sessionsOf,
-  startOps,
-  startOpsProcess,
-  trigger,
 } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-type Paused = {
-  readonly paused: boolean
-  readonly since: string | null
-  readonly by: string | null
-}
+type Paused = Readonly<{ paused: boolean } & Record<'since' | 'by', string | null>>
 type Pause = { readonly investigations: Paused; readonly repairs: Paused }
 
 const GOES_ON = { paused: false, since: null, by: null }
 const NOTHING: Pause = { investigations: GOES_ON, repairs: GOES_ON }
 const RESUMED = { investigations: false, repairs: false }
 
-const [, postgres] = backends
-const model = await startModel(t)
 const ran = join(await temporaryFolder(t, 'ran'), 'ran')
 const restart = { name: 'restart', action_type: 'restart', argv: ['touch', ran] }
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
+  ...PROXIED,
   OPS_CHAT_API_KEY: CHAT_KEY,
   OPS_INVENTORY: await inventoryFile(t, {
     services: [{ name: 'shop', checks: [], operations: [restart] }],
   }),
 })
-const { api, base, env } = ops
-// Servers in one process count as one holder of sessions: the other one has its own process.
-// What comes past its proxy names no user.
-const two = await startOpsProcess(t, postgres, { ...env, ...PROXIED })
-await ended(ops)
+const { api, base, env, page } = ops
 
 const pauseOf = async (): Promise<Pause> => (await api<Pause>('GET', '/pause')).json
 const cli = (...words: readonly string[]) => runCli(['agent', ...words], { env })
-const shows = async (at: string, path = '/config'): Promise<string> =>
-  (await request(at + path)).text
+/** As another instance does it: the server has to look. */
+const elsewhere = (...words: readonly string[]) => command(env, 0, 'agent', ...words)
 
 await t.test('by page, command and API, with who did it', async (t) => {
   t.same(await pauseOf(), NOTHING)
-  t.notMatch(await shows(base), 'are paused')
+  t.notMatch(await page('/config'), 'are paused')
   await changesLeave(t, env, 'ops', [
     [
       'API',
       async () => {
         const { status, json } = await api<Pause>('PUT', '/pause', { repairs: true })
         t.equal(status, 200)
-        t.match(json, { repairs: { paused: true, since: /Z$/, by: 'operator' } })
+        t.match(json, { repairs: { paused: true, since: /Z$/, by: 'anonymous' } })
         t.same(json.investigations, GOES_ON, 'what is left out stays')
         t.same(json, await pauseOf())
       },
-      'operator: pause repairs',
+      'anonymous: pause repairs',
     ],
     ['again', () => api('PUT', '/pause', { repairs: true })],
     [
-      'form, on the other instance',
+      'form',
       () =>
         postForm(
-          two.base,
+          base,
           '/pause',
           { what: 'investigations', paused: 'true' },
           { ...NAVIGATION, ...ANN },
         ),
       'ann@example.com: pause investigations',
     ],
-    ['command', () => command(env, 0, 'agent', 'resume', 'repairs'), 'command: resume repairs'],
-    ['command: all', () => command(env, 0, 'agent', 'pause'), 'command: pause repairs'],
+    ['command', () => elsewhere('resume', 'repairs'), 'command: resume repairs'],
+    ['command: all', () => elsewhere('pause'), 'command: pause repairs'],
     [
       'command: both named',
-      () => command(env, 0, 'agent', 'resume', 'investigations', 'repairs'),
+      () => elsewhere('resume', 'investigations', 'repairs'),
       'command: resume investigations',
       'command: resume repairs',
     ],
@@ -123,27 +110,30 @@ await t.test('refusals change nothing', async (t) => {
 })
 
 await t.test('every page says what is paused', async (t) => {
-  await two.api('PUT', '/pause', { investigations: true })
-  await until(async () => /class="connection health bad"/.test(await shows(base)), 'the banner')
+  await elsewhere('pause', 'investigations')
+  await until(
+    async () => /class="connection health bad"/.test(await page('/config')),
+    'the banner',
+  )
   for (const path of ['/', '/checks', '/sessions']) {
-    const text = await shows(base, path)
-    t.match(text, /Investigations are paused since [^]* by\s+<bdi>anonymous<\/bdi>/, path)
+    const text = await page(path)
+    t.match(text, /Investigations are paused since [^]* by\s+<bdi>command<\/bdi>/, path)
   }
   t.match(
-    await shows(base, '/'),
+    await page('/'),
     /name="what" value="investigations"[^]*Resume investigations/,
     'a button resumes',
   )
   await api('PUT', '/pause', { investigations: false, repairs: true })
-  t.match(await shows(base), /class="connection health warn"[^]*Repairs are paused/)
+  t.match(await page('/config'), /class="connection health warn"[^]*Repairs are paused/)
   await api('PUT', '/pause', RESUMED)
-  t.notMatch(await shows(base), 'are paused')
+  t.notMatch(await page('/config'), 'are paused')
 })
 
 await t.test('investigations: nothing starts by itself', async (t) => {
   model.answer(['All is well.'])
   const before = (await sessionsOf(ops))[0]?.id
-  await two.api('PUT', '/pause', { investigations: true })
+  await elsewhere('pause', 'investigations')
 
   await t.test('no alert: it is kept, with the reason', async (t) => {
     const asked = model.asked.length
@@ -156,17 +146,16 @@ await t.test('investigations: nothing starts by itself', async (t) => {
     })
     t.same(Object.keys(json).toSorted(), ['message', 'session_id', 'status'])
     t.equal(model.asked.length, asked, 'no brief is written')
-    const [row] = await postgres.query(env, 'select outcome, problem from ops.alerts')
+    const [row] = await ops.query('select outcome, problem from ops.alerts')
     t.match(row, { outcome: 'acknowledged', problem: /^investigations are paused since/ })
-    t.match(await shows(base, '/waiting'), /web-1 is down[^]*investigations are paused/)
+    t.match(await page('/waiting'), /web-1 is down[^]*investigations are paused/)
     t.equal((await sessionsOf(ops))[0]?.id, before)
   })
 
   await t.test('no scheduled session', async (t) => {
     const left = 'scheduled session left out: investigations are paused'
     await api('PUT', '/config', { interval: 1 })
-    const logs = () => [...ops.server.logs(), ...two.server.logs()]
-    await until(() => logs().some((line) => line.includes(left)), 'one left out')
+    await until(() => ops.server.logs().some((line) => line.includes(left)), 'one left out')
     await api('PUT', '/config', { interval: 3_600 })
     t.equal((await sessionsOf(ops))[0]?.id, before)
   })
@@ -178,20 +167,14 @@ await t.test('investigations: nothing starts by itself', async (t) => {
       const args = { reason: 'odd', findings: 'the disk is full' }
       return step === 0 ? calls(['escalate', args]) : says('Done.')
     })
-    const { id } = await trigger(ops)
-    t.match(await ended(ops, id), { status: 'completed', tier: 1 })
+    const session = await runSession(ops)
+    t.match(session, { status: 'completed', tier: 1 })
     t.match(told, [/^Not escalated \(investigations are paused since .*\); it was recorded/])
-    const [event] = await eventsOfSession(ops, id)
+    const [event] = await eventsOfSession(ops, session.id)
     t.match(event, { level: 'warning', message: /did not \(investigations are paused .*\): odd/ })
     model.answer(['Well.'])
-    const form = await postForm(
-      base,
-      '/sessions/trigger',
-      { prompt: 'look', tier: 'auto' },
-      {
-        'HX-Request': 'true',
-      },
-    )
+    const fields = { prompt: 'look', tier: 'auto' }
+    const form = await postForm(base, '/sessions/trigger', fields, { 'HX-Request': 'true' })
     t.match(form, {
       status: 200,
       text: /has begun\.[\s\S]*Investigations are paused: the session escalates/,
@@ -210,22 +193,16 @@ await t.test('investigations: nothing starts by itself', async (t) => {
 await t.test('repairs: no operation runs, and the model is told so', async (t) => {
   const told: string[] = []
   const operation = { service: 'shop', operation: 'restart', reason: 'it hangs' }
-  model.answer(
-    inTier(3, async ({ results, step }) => {
-      told.push(...results)
-      if (step === 0) await two.api('PUT', '/pause', { repairs: true })
-      if (step === 1) await two.api('PUT', '/pause', { repairs: false })
-      return step < 2 ? calls(['run_operation', operation]) : says('Done.')
-    }),
-  )
-  await trigger(ops)
-  t.match(await ended(ops), { tier: 3, status: 'completed' })
-  const refused =
-    /^Error: Paused: restart was not run: repairs are paused since \S+ by anonymous\.$/
+  model.answer(async ({ results, step }) => {
+    told.push(...results)
+    if (step < 2) await elsewhere(step === 0 ? 'pause' : 'resume', 'repairs')
+    return step < 2 ? calls(['run_operation', operation]) : says('Done.')
+  })
+  t.match(await runSession(ops, 'look', 3), { tier: 3, status: 'completed' })
+  const refused = /^Error: Paused: restart was not run: repairs are paused since \S+ by command\.$/
   t.match(told, [refused, /^restart: ended with 0/])
   t.ok(existsSync(ran), 'it runs once repairs are resumed')
-  const { json } = await api<{ cooldowns: readonly object[] }>('GET', '/cooldowns')
-  t.match(json.cooldowns, [{ service: 'shop', action_type: 'restart', count: 1 }])
+  t.match(await listOf(ops, 'cooldowns'), [{ service: 'shop', action_type: 'restart', count: 1 }])
   const warnings = await eventsOf(ops, '?level=warning&service=shop')
   t.match(warnings, [{ message: /^restart was not run: repairs are paused since/ }])
 })

@@ -145,7 +145,7 @@ await t.test('sessions of one probe', async (t) => {
     const learned = await memoriesOf(ops)
     t.match(learned, [{ service: 'shop', observation: /^text usually answers within/ }])
     t.equal(learned.length, 1, 'only what is well has a usual time')
-    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+    const rows = await ops.query('select summary from ops.sessions order by id desc')
     const summary = String(rows[0]?.['summary'])
     t.match(
       summary,
@@ -170,8 +170,8 @@ await t.test('sessions of one probe', async (t) => {
     )
   })
 
-  const summaryOfLast = async (): Promise<unknown> => {
-    const rows = await postgres.query(ops.env, 'select summary from ops.sessions order by id desc')
+  const summaryOfLast = async () => {
+    const rows = await ops.query('select summary from ops.sessions order by id desc')
     return rows[0]?.['summary']
   }
 
@@ -198,8 +198,7 @@ await t.test('sessions of one probe', async (t) => {
     t.match((await look()).messages, [reason], 'a failure that is no longer seen')
     writeFileSync(argv[0] ?? '', '#!/bin/sh\nexit 0\n', { mode: 0o755 })
     t.same((await look()).messages, ['program is good again: ended with 0'])
-    const rows = await postgres.query(
-      ops.env,
+    const rows = await ops.query(
       `select message from notices.notices where message like 'program%' and ended_at is null`,
     )
     t.same(rows, [{ message: 'program is good again: ended with 0' }], 'the beginning is over')
@@ -239,7 +238,7 @@ await t.test('sessions of one probe', async (t) => {
     'a file that has become wrong changes nothing; a good one is read again',
     async (t) => {
       const wrong = { services: [{ name: 'x' }] }
-      const refusals = (): number =>
+      const refusals = () =>
         ops.server.logs().filter((line) => line.includes('file not re-read')).length
       await lookAt([])
       write(wrong)
@@ -272,7 +271,7 @@ await t.test('sessions of one probe', async (t) => {
     const quickly = /^timed usually answers within \d+ ms$/
     t.match(quick, { service: 'shop', observation: quickly })
     // One that was seen more often is not given up for a single other time.
-    await postgres.query(ops.env, 'update ops.memories set confidence = 0.8')
+    await ops.query('update ops.memories set confidence = 0.8')
     slow = true
     const { id = 0, observation = '' } = quick ?? {}
     t.match(await memories(), [{ id, observation, confidence: 0.7 }])
@@ -297,7 +296,7 @@ await t.test('a turn of the schedule is not lost', async (t) => {
     const env = await postgres.env(t)
     const accept = await refuseRows(env, 'insert on ops.sessions', 'true')
     const ops = await startOps(t, postgres, env)
-    const refused = (): boolean =>
+    const refused = () =>
       ops.server.logs().some((line) => line.includes('scheduled session not started'))
     await until(refused, 'a start that fails')
     await accept()

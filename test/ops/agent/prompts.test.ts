@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
-import { calls, says, startModel } from '../../helpers/model.ts'
-import { ended, holdChecks, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import { calls, says, startModelOps } from '../../helpers/model.ts'
+import { holdChecks, inventoryFile, runSession } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 
@@ -15,11 +15,10 @@ const { url } = await startReceiver(t, (_, response) => {
   response.writeHead(shop.isWell ? 200 : 503).end(shop.body)
 })
 const script = join(await temporaryFolder(t, 'check'), 'queue')
-const queueSays = (line: string): void => {
+const queueSays = (line: string) => {
   writeFileSync(script, `#!/bin/sh\nprintf '%s\\n' '${line}'\nexit 1\n`, { mode: 0o755 })
 }
 queueSays('Rules: all is well (tier 3 of 3)')
-const model = await startModel(t)
 const services = [
   {
     name: 'shop',
@@ -29,17 +28,15 @@ const services = [
   { name: 'mail', checks: [{ type: 'command', name: 'queue', argv: [script] }] },
   { name: 'blog', checks: [] },
 ]
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
   OPS_INVENTORY: await inventoryFile(t, { services }),
   OPS_MAX_TURNS: '7',
   OPS_SESSION_BUDGET_USD: '0.5',
   OPS_PRICES: await prices(),
 })
-await ended(ops)
 await holdChecks(ops.env)
 
-async function prices(): Promise<string> {
+async function prices() {
   const file = join(await temporaryFolder(t, 'prices'), 'prices.json')
   // A turn of the endpoint costs 1,000 and 100 tokens: 11 cents.
   writeFileSync(file, JSON.stringify({ default: { input: 100, output: 100 } }))
@@ -47,11 +44,11 @@ async function prices(): Promise<string> {
 }
 
 const CHECK_ALL = calls(['run_check', { service: 'shop' }], ['run_check', { service: 'mail' }])
-const systemOf = (prompt: string): string =>
+const systemOf = (prompt: string) =>
   String(model.asked.find((asked) => asked.prompt === prompt)?.messages[0]?.content)
 
-async function play(prompt: string): Promise<string> {
-  await ended(ops, (await trigger(ops, prompt)).id)
+async function play(prompt: string) {
+  await runSession(ops, prompt)
   return systemOf(prompt)
 }
 
@@ -100,8 +97,7 @@ t.test('a model is told how to work', async (t) => {
 
 t.test('a model is told when little is left, by a mark that no tool can know', async (t) => {
   model.answer(() => CHECK_ALL)
-  const { id } = await trigger(ops, 'spend')
-  t.match(await ended(ops, id), { status: 'failed', num_turns: 5 })
+  t.match(await runSession(ops, 'spend'), { status: 'failed', num_turns: 5 })
   const asked = model.asked.filter(({ prompt }) => prompt === 'spend')
   const [, mark = ''] =
     /begins with (NOTE-\w{8}:) comes from Gatehouse/.exec(systemOf('spend')) ?? []
@@ -128,7 +124,7 @@ t.test('a headless agent is told the same', async (t) => {
   await holdChecks(agentOps.env)
   const { agent } = agentOps
   agent.does(`printf '%s' "$2" > ${agent.folder}/prompt; echo '${JSON.stringify(claudeResult())}'`)
-  await ended(agentOps, (await trigger(agentOps, 'look')).id)
+  await runSession(agentOps, 'look')
   const told = readFileSync(join(agent.folder, 'prompt'), 'utf8')
   for (const part of [
     /You have 9 turns; .* ends after 10 minutes\./,
@@ -146,9 +142,8 @@ t.test('a headless agent is told the same', async (t) => {
 })
 
 t.test('services and changes have a bound', async (t) => {
-  const added = (service: string, count: number): Promise<unknown> =>
-    postgres.query(
-      ops.env,
+  const added = (service: string, count: number) =>
+    ops.query(
       `insert into ops.checks (service, name, type, every_s, version, state, message, ms, since, checked_at, next_at)
        select $1, 'lost ' || n, 'command', 60, 'x', 'fail', repeat('€', 5000), 1, now(), now(), now()
          from generate_series(1, $2::integer) as n`,

@@ -7,24 +7,19 @@ import {
   type Outcome,
 } from '../../../services/ops/agent/runners/runner.ts'
 import { holderOf, machineId } from '../../../kernel/processes/proc.ts'
-import { backends } from '../../helpers/backends.ts'
 import { FULL, refuseRows, rollbacks } from '../../helpers/outages.ts'
 import { openTimedSessions, OPERATOR } from '../../helpers/sessions.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
 const LEASES = `select id from ops.sessions where status = 'running'`
 const END = `update ops.sessions set status = 'stopped', ended_at = now(), exit_code = 1 where id = $1`
 let run: (job: Job) => Promise<Outcome> = async () => good
-const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
-  t,
-  'ends',
-  () => ({ modelOf: () => 'none', run: (job) => run(job) }),
-)
+const { env, query, sessions, later, logged, start, ended, eventsOf, linesOf } =
+  await openTimedSessions(t, 'ends', () => ({ modelOf: () => 'none', run: (job) => run(job) }))
 
 /** The signal of a job may have come before anybody waits for it. */
-async function aborted({ signal }: Job): Promise<void> {
+async function aborted({ signal }: Job) {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
@@ -42,7 +37,7 @@ t.test('a session that was stopped begins no next tier', async (t) => {
   const id = await start()
   t.ok(await sessions.stop(id, OPERATOR))
   t.match(await ended(id), { status: 'stopped' })
-  const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
+  const rows = await query('select id from ops.sessions where id > $1', [id])
   t.same(rows, [])
 })
 
@@ -63,7 +58,7 @@ t.test('a moment without a database at the end costs neither output nor reason',
   }
   const before = logged().length
   const id = await start()
-  const now = (): string => logged().slice(before)
+  const now = () => logged().slice(before)
   await until(() => now().includes('session not finished yet'), 'the first of its last writes')
   for (const room of rooms) await room()
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
@@ -77,7 +72,7 @@ t.test('an event whose answer was lost is not there twice', async (t) => {
     // As the first try has stored it.
     const text = `insert into ops.events (session_id, level, service, message, created_at)
       values ($1, 'warning', 'gatehouse', $2, now())`
-    await postgres.query(env, text, [id, `Session ${id} failed: the model is gone`])
+    await query(text, [id, `Session ${id} failed: the model is gone`])
     return failedOutcome('the model is gone')
   }
   const id = await start()
@@ -94,7 +89,7 @@ t.test('output that can’t be stored waits, and that is said once', async (t) =
     return good
   }
   const begin = logged().length
-  const said = (text: string): number => logged().slice(begin).split(text).length - 1
+  const said = (text: string) => logged().slice(begin).split(text).length - 1
   const room = await full('session_lines', 'true')
   const before = await rollbacks(env)
   const id = await start()
@@ -122,21 +117,17 @@ t.test('a session that another instance has ended says nothing more', async (t) 
   const id = await lost.start()
   await until(async () => (await lost.linesOf(id)).length > 0, 'its first line')
   const end = `update ops.sessions set status = 'failed', ended_at = now(), exit_code = 1 where id = $1`
-  await postgres.query(lost.env, end, [id])
+  await lost.query(end, [id])
   await until(() => left, 'its lease to be found lost')
   await lost.sessions.close()
   t.same(await lost.eventsOf(id), [])
-  const lines = await lost.linesOf(id)
-  t.same(
-    lines.map(({ text }) => text),
-    ['looked'],
-  )
+  const [line, ...more] = await lost.linesOf(id)
+  t.same([line?.text, more], ['looked', []])
 })
 
-/** Stores a running session that nobody here runs. */
-async function begun(holder: string, machine: string): Promise<number> {
-  const [row] = await postgres.query(
-    env,
+/** Stores a running session that nobody here runs: of a machine elsewhere, unless another one is named. */
+async function begun(holder = '1/1', machine = 'elsewhere') {
+  const [row] = await query(
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (1, 'none', 'running', 'manual', now(), now(), $1, $2) returning id::int`,
     [holder, machine],
@@ -144,13 +135,9 @@ async function begun(holder: string, machine: string): Promise<number> {
   return Number(row?.['id'])
 }
 
-/** A session as it stands when the answer to its commit is lost. */
-function unconfirmed(): Promise<number> {
-  return begun(holderOf(), machineId())
-}
-
 t.test('a session that began by a commit whose answer was lost is ended soon', async (t) => {
-  const id = await unconfirmed()
+  // As it stands when the answer to its commit is lost.
+  const id = await begun(holderOf(), machineId())
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   const message = `Session ${id} failed: the database did not confirm its beginning`
   t.match(await eventsOf(id), [{ level: 'critical', message }])
@@ -159,23 +146,23 @@ t.test('a session that began by a commit whose answer was lost is ended soon', a
 t.test(
   'a machine whose clock is behind keeps its session while it renews the lease',
   async (t) => {
-    const id = await begun('1/1', 'elsewhere')
+    const id = await begun()
     const renew = `update ops.sessions set heartbeat_at = now() - interval '30 s' where id = $1`
     for (let renewed = 0; renewed < 3; renewed++) {
-      await postgres.query(env, renew, [id])
+      await query(renew, [id])
       await t.rejects(start())
     }
-    await postgres.query(env, END, [id])
+    await query(END, [id])
   },
 )
 
 t.test('a lease that is renewed while it is found lapsed stays', async (t) => {
-  const id = await begun('1/1', 'elsewhere')
+  const id = await begun()
   const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1 })
   t.teardown(() => sql.end())
   const waiting = `select 1 from pg_stat_activity
                     where datname = current_database() and wait_event_type = 'Lock'`
-  const waits = async (): Promise<boolean> => (await postgres.query(env, waiting)).length > 0
+  const waits = async () => (await query(waiting)).length > 0
   await sql.begin(async (tx) => {
     await tx`update ops.sessions set heartbeat_at = now() + interval '1 hour' where id = ${id}`
     await until(() => {
@@ -184,17 +171,17 @@ t.test('a lease that is renewed while it is found lapsed stays', async (t) => {
     }, 'its end to wait for the row')
   })
   await until(async () => !(await waits()), 'its end to go on')
-  t.equal((await postgres.query(env, LEASES)).length, 1)
-  await postgres.query(env, END, [id])
+  t.equal((await query(LEASES)).length, 1)
+  await query(END, [id])
 })
 
 t.test('a session of another machine is failed when its lease has lapsed', async (t) => {
   run = async () => good
-  const id = await begun('1/1', 'elsewhere')
+  const id = await begun()
   await t.rejects(start(), 'a fresh lease stays')
   await until(async () => {
     later(7)
-    return (await postgres.query(env, LEASES)).length === 0
+    return (await query(LEASES)).length === 0
   }, 'its end')
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   const message = `Session ${id} failed: the process that ran it is gone`
@@ -203,15 +190,12 @@ t.test('a session of another machine is failed when its lease has lapsed', async
 })
 
 t.test('a clock that is ahead ends no session of another machine', async (t) => {
-  const id = await begun('1/1', 'elsewhere')
+  const id = await begun()
   const runner = { modelOf: () => 'none', run: async () => good }
-  await openTimedSessions(t, 'ahead', () => runner, { env, ahead: 3_600 })
+  await openTimedSessions(t, 'ahead', () => runner, { env, began: Date.now() + 3_600_000 })
   const text = 'select status from ops.sessions where id = $1'
-  t.same(await postgres.query(env, text, [id]), [{ status: 'running' }])
-  await postgres.query(env, `update ops.sessions set machine = $1 where id = $2`, [
-    machineId(),
-    id,
-  ])
+  t.same(await query(text, [id]), [{ status: 'running' }])
+  await query(`update ops.sessions set machine = $1 where id = $2`, [machineId(), id])
   t.match(await ended(id), { status: 'failed' }, 'one of a process that has ended is failed')
 })
 
@@ -225,7 +209,7 @@ t.test('what a session has cost is kept while it runs, and by a runner that brok
   }
   const id = await start()
   const text = 'select cost_usd from ops.sessions where id = $1'
-  const isStored = async () => (await postgres.query(env, text, [id]))[0]?.['cost_usd'] === 0.25
+  const isStored = async () => (await query(text, [id]))[0]?.['cost_usd'] === 0.25
   await until(isStored, 'its cost while it runs')
   stored.resolve()
   t.match(await ended(id), { status: 'failed', cost_usd: 0.5 })
@@ -238,8 +222,7 @@ t.test('what was found is told when the server stops before the next tier begins
     await aborted(job)
     return good
   }
-  await postgres.query(
-    env,
+  await query(
     `insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome)
      values ('f', 'c', now(), now(), 'acknowledged')`,
   )
@@ -256,9 +239,9 @@ t.test('what was found is told when the server stops before the next tier begins
         /escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by/,
     },
   ])
-  const alerts = await postgres.query(env, 'select outcome, problem from ops.alerts')
+  const alerts = await query('select outcome, problem from ops.alerts')
   t.match(alerts, [{ outcome: 'received', problem: /ended with the server, so it is read again/ }])
   await t.rejects(start(), 'no other session begins')
-  const rows = await postgres.query(env, 'select id from ops.sessions where id > $1', [id])
+  const rows = await query('select id from ops.sessions where id > $1', [id])
   t.same(rows, [])
 })

@@ -3,7 +3,7 @@ import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { CHECK_SHOP, calls, sse, startModelOps } from '../../helpers/model.ts'
-import { ended, trigger } from '../../helpers/ops.ts'
+import { ended, runSession, sessionsOf } from '../../helpers/ops.ts'
 import type { Session } from '../../helpers/ops.ts'
 
 const [, postgres] = backends
@@ -13,13 +13,13 @@ const { ops, play } = await startModelOps(t)
 const { base } = ops
 
 /** The text of a page as people read it, in one line. */
-async function read(path: string, from = base): Promise<string> {
+async function read(path: string, from = base) {
   const { status, text } = await request(from + path, { headers: BROWSER })
   if (status !== 200) throw new Error(`${path} answered ${status}`)
   return shown(text)
 }
 
-function shown(html: string): string {
+function shown(html: string) {
   return html
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&quot;', '"')
@@ -40,11 +40,12 @@ function answer(content: string, ...calls: readonly (readonly [string, object])[
 }
 
 t.test('a session of a model reads as a story', async (t) => {
-  const { session, page } = await play([
+  const { session, page: show } = await play([
     answer('<think>Hm.</think>I **look**.', ['run_check', { service: 'shop' }], ['nothing', {}]),
     answer('', ['list_services', {}]),
     '- All is `well`.',
   ])
+  const page = await show()
   const text = shown(page)
   t.match(text, /What was asked Started by the API, .* Tier 1, model default\. Is the shop well\?/)
   t.match(
@@ -89,7 +90,7 @@ t.test('the chain of an escalation, without the fences that only a model needs',
   ])
   const child = await ended(ops)
   t.match(child, { tier: 2, parent_session_id: first.id, status: 'completed' })
-  t.match(shown(page), /Escalated to the next tier after [\d.]+ s, 1 turn\./)
+  t.match(shown(await page()), /Escalated to the next tier after [\d.]+ s, 1 turn\./)
   const text = await read(`/sessions/${child.id}`)
   t.match(text, new RegExp(`Escalated from session ${first.id} ,`))
   t.match(text, /Is the shop well\? .* Findings The disk is full\. Disk 31 GB of logs/)
@@ -111,18 +112,20 @@ t.test('a claim that the record contradicts stands below the record, in red', as
   const operation = { service: 'shop', operation: 'redeploy', reason: 'slow' }
   const { page, session } = await play([calls(['run_operation', operation]), 'Redeployed once.'])
   t.match(
-    page,
+    await page(),
     /<p id="record" class="refused">\s*By the record: 1 tool call, 0 operations ran, 1 tool error,\s+1 operation was\s+asked for and did not run\.\s*<\/p>[^]*Redeployed once\./,
   )
-  await postgres.query(
-    ops.env,
+  await ops.query(
     `insert into ops.actions (session_id, service, action_type, operation, at, outcome)
      values ($1, 'shop', 'redeployment', 'redeploy', now(), 'exit code 0')`,
     [session.id],
   )
   t.match(await read(`/sessions/${session.id}`), /1 tool call, 1 operation ran, 1 tool error\./)
   const good = await play([CHECK_SHOP, 'All is well.'])
-  t.match(good.page, /<p id="record" class="">\s*By the record: 1 tool call, 0 operations ran\./)
+  t.match(
+    await good.page(),
+    /<p id="record" class="">\s*By the record: 1 tool call, 0 operations ran\./,
+  )
 })
 
 t.test('a long result is shortened, and there as a whole', async (t) => {
@@ -130,7 +133,8 @@ t.test('a long result is shortened, and there as a whole', async (t) => {
     const observation = `noted ${at} ${'x'.repeat(10)}`
     await ops.api('POST', '/memories', { category: 'behavior', observation })
   }
-  const { session, page } = await play([calls(['recall', {}]), 'All is well.'])
+  const { session, page: show } = await play([calls(['recall', {}]), 'All is well.'])
+  const page = await show()
   const path = `/sessions/${session.id}/calls/1`
   t.match(page, `<a href="${path}" hx-get="${path}"`)
   t.equal([...page.matchAll(/noted \d+ x/g)].length, 7)
@@ -150,8 +154,7 @@ t.test('a long result is shortened, and there as a whole', async (t) => {
 
 t.test('a story that is very long begins later, and says where the rest is', async (t) => {
   const { session } = await play([CHECK_SHOP, 'All is well.'])
-  await postgres.query(
-    ops.env,
+  await ops.query(
     `insert into ops.session_lines (session_id, seq, at, kind, text, call)
      select $1, 1000 + n, now(), case n % 2 when 0 then 'result' else 'tool' end, 'step ' || n,
             1000 + (n + 1) / 2
@@ -166,12 +169,12 @@ t.test('a story that is very long begins later, and says where the rest is', asy
 })
 
 t.test('the list: filters, counts, and a page after the other', async (t) => {
-  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  const sessions = await sessionsOf(ops, '?limit=1000')
   const count = (wanted: Partial<Session>) =>
-    json.sessions.filter((session) =>
+    sessions.filter((session) =>
       Object.entries(wanted).every(([name, value]) => session[name as keyof Session] === value),
     ).length
-  t.match(await read('/sessions'), `${json.sessions.length} sessions`)
+  t.match(await read('/sessions'), `${sessions.length} sessions`)
   for (const [query, wanted] of [
     ['status=escalated', { status: 'escalated' }],
     ['trigger=api', { trigger: 'api' }],
@@ -188,8 +191,8 @@ t.test('the list: filters, counts, and a page after the other', async (t) => {
 })
 
 t.test('a chain is one row with its outcome, and opens to its members', async (t) => {
-  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
-  const child = json.sessions.find(({ trigger }) => trigger === 'escalation')
+  const sessions = await sessionsOf(ops, '?limit=1000')
+  const child = sessions.find(({ trigger }) => trigger === 'escalation')
   const { text } = await request(`${base}/sessions`, { headers: BROWSER })
   const [, row = ''] =
     new RegExp(`<tr role="row" data-id="${child?.id}">(.*?)</tr>`, 's').exec(text) ?? []
@@ -206,18 +209,17 @@ t.test('a chain is one row with its outcome, and opens to its members', async (t
 })
 
 t.test('sums of a time: last night, today, own days', async (t) => {
-  await postgres.query(
-    ops.env,
+  await ops.query(
     `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
      select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' + ago::interval, now(), cost, '', '', now()
        from (values ('completed', '-6 hours', 0.25), ('failed', '-1 hour', 0.16), ('timed_out', '-5 hours', null),
                     ('completed', '-7 hours', 1), ('completed', '-40 hours', 2), ('completed', '-300 hours', 4))
               as night (status, ago, cost)`,
   )
-  const { json } = await ops.api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=1000')
+  const sessions = await sessionsOf(ops, '?limit=1000')
   const midnight = new Date().setUTCHours(0, 0, 0, 0)
   const between = (from: number, to: number) =>
-    json.sessions.filter(({ started_at }) => {
+    sessions.filter(({ started_at }) => {
       const hours = (Date.parse(started_at) - midnight) / 3_600_000
       return hours >= from && hours < to
     })
@@ -259,8 +261,7 @@ t.test('the story of an agent: each result is with its call, in whatever order',
     line('assistant', { type: 'text', text: 'Done.' }),
     claudeResult(),
   ])
-  const { id } = await trigger(agents)
-  await ended(agents, id)
+  const { id } = await runSession(agents)
   const text = await read(`/sessions/${id}`, agents.base)
   t.match(
     text,

@@ -71,17 +71,6 @@ await onPostgres(
       t.same(linesOf(query), [3])
     })
 
-    await t.test('a session that is stopped says so', async (t) => {
-      const stopped = await trigger(ops)
-      const stream = await openStream(t, `${ops.base}/sessions/${stopped.id}/stream`)
-      await stream.until(({ event }) => event === 'line')
-      const answer = await request(`${ops.base}/sessions/${stopped.id}/stop`, { method: 'POST' })
-      t.equal(answer.status, 303)
-      const done = await stream.until(({ event }) => event === 'done')
-      t.same(JSON.parse(done.data), { status: 'stopped' })
-      await stream.closed
-    })
-
     await t.test(
       'refused: no such session or line, no method but GET, a foreign host',
       async (t) => {
@@ -175,7 +164,7 @@ t.test(
   async (t) => {
     const session = await beginByHand(postgres, one.env)
     const url = `${one.base}/sessions/${session}/stream`
-    const cutOff = async (): Promise<number> =>
+    const cutOff = async () =>
       metricOf(
         (await request(`${one.base}/metrics`)).text,
         'gatehouse_ops_stream_cut_off_total',

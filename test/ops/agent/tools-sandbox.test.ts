@@ -14,15 +14,16 @@ import {
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
+import { calls, says, startModel } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
-import { ended, inventoryFile, opsServer, startOps, trigger } from '../../helpers/ops.ts'
+import { ended, inventoryFile, opsServer, runSession, startOps } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import type { Owner } from '../../helpers/owner.ts'
 import { openDescriptors } from '../../helpers/process-figures.ts'
 import type { Env } from '../../helpers/program.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { startServer } from '../../helpers/server.ts'
+import { useTools } from '../../helpers/tools.ts'
 import { deploymentParts, lacks } from '../../runner/system-parts.ts'
 
 const [, postgres] = backends
@@ -35,13 +36,13 @@ Object.assign(process.env, variables)
 
 type Options = {
   /** Programs that may not be run; there are no others then, not even those of this machine. */
-  readonly forbidden?: readonly string[]
+  forbidden?: readonly string[]
   /** The commands that the inventory allows. */
-  readonly readonly?: readonly (object | readonly string[])[]
-  readonly env?: Env
+  readonly?: readonly (object | readonly string[])[]
+  env?: Env
 }
 
-function sandboxWorks(): boolean {
+function sandboxWorks() {
   const argv = ['--ro-bind', '/', '/', '--unshare-pid', '--unshare-net', '--proc', '/proc', 'true']
   return spawnSync('bwrap', argv).status === 0
 }
@@ -66,24 +67,21 @@ async function use(
   }
   let answers: readonly string[] = []
   let [before, after] = [0, 0]
-  model.answer(
-    inTier(2, ({ step, results }) => {
-      if (step === 0) {
-        before = openDescriptors(process.pid)
-        return calls(...list)
-      }
-      after = openDescriptors(process.pid)
-      answers = results
-      return says('Done.')
-    }),
-  )
+  model.answer(({ step, results }) => {
+    if (step === 0) {
+      before = openDescriptors(process.pid)
+      return calls(...list)
+    }
+    after = openDescriptors(process.pid)
+    answers = results
+    return says('Done.')
+  })
   process.env['PATH'] = forbidden.length > 0 ? folder : `${folder}${delimiter}${path}`
   t.teardown(() => (process.env['PATH'] = path))
   const inventory = await inventoryFile(t, { services: [], readonly })
   const ops = await startOps(t, postgres, { ...variables, OPS_INVENTORY: inventory, ...env })
   await ended(ops)
-  await trigger(ops)
-  const session = await ended(ops)
+  const session = await runSession(ops, 'look', 2)
   if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
   await ops.server.stop()
   return { answers, folder, logs: ops.server.logs(), opened: after - before }
@@ -239,14 +237,6 @@ t.test(
     copyFileSync(process.execPath, node)
     const words = [node, '-e', ATTACK, port, socket, victim.pid, file].map(String)
     const find: Call = ['run_readonly', { argv: ['find', '/etc/passwd', '-exec', ...words, ';'] }]
-    let answers: readonly string[] = []
-    model.answer(
-      inTier(2, ({ step, results }) => {
-        if (step === 0) return calls(find, ['run_readonly', { argv: words }])
-        answers = results
-        return says('Done.')
-      }),
-    )
     const readonly = [['find'], { argv: [node], network: true }]
     const env = {
       ...variables,
@@ -257,9 +247,8 @@ t.test(
     const ops = opsServer(server, env)
     await ended(ops)
     t.ok(existsSync(socket), 'the server listens on a unix socket')
-    await trigger(ops)
-    t.match(await ended(ops), { tier: 2, status: 'completed' })
-    const [alone = '', withNetwork = ''] = answers
+    const list: readonly Call[] = [find, ['run_readonly', { argv: words }]]
+    const [alone = '', withNetwork = ''] = await useTools(t, { model, ops }, list)
     const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
     t.same(reportIn(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
     t.same(reportIn(withNetwork), { tcp: 'ok', unix: 'refused', ...nobody })
@@ -322,7 +311,7 @@ t.test(
  * What the attack reports. `find` warns of a working directory below /tmp, which the sandbox does not have; the report
  * may come within that line.
  */
-function reportIn(output: string): unknown {
+function reportIn(output: string) {
   const [report] = /\{.*\}/.exec(output) ?? []
   if (report === undefined) throw new Error(`no report in "${output}"`)
   return JSON.parse(report)

@@ -3,11 +3,10 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import { docker, framed, startEngine } from '../../helpers/containers.ts'
-import { MODEL_KEY, calls, says, startModel } from '../../helpers/model.ts'
+import { MODEL_KEY, calls, says, startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
-import { ended, holdChecks, inventoryFile, startOps, trigger } from '../../helpers/ops.ts'
+import { holdChecks, inventoryFile, runSession } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { startPrometheus } from '../../helpers/prometheus.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -16,7 +15,7 @@ import { useTools } from '../../helpers/tools.ts'
 import { deploymentParts, journalWriter, lacks, onPath } from '../../runner/system-parts.ts'
 
 const folder = await temporaryFolder(t, 'tools')
-const within = (...names: readonly string[]): string => join(folder, ...names)
+const within = (...names: readonly string[]) => join(folder, ...names)
 for (const name of ['repos/shop', 'listed', 'listed-not', 'outside']) {
   mkdirSync(within(name), { recursive: true })
 }
@@ -33,7 +32,7 @@ symlinkSync('loop', within('repos/loop'))
 
 /** What commands answer is the same with bwrap, whose /tmp has no journal of ours, and without. */
 const programs = await temporaryFolder(t, 'programs')
-function program(name: string, script: string): void {
+function program(name: string, script: string) {
   writeFileSync(join(programs, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
 }
 program('bwrap', 'exit 1')
@@ -58,30 +57,26 @@ const inventory = {
   roots: [within('listed'), within('missing')],
   readonly: [['uname'], ['echo', 'fixed']],
 }
-const [, postgres] = backends
-const model = await startModel(t)
 const file = await inventoryFile(t, inventory)
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
   OPS_REPOS_DIR: within('repos'),
   OPS_UNSANDBOXED: 'true',
   OPS_INVENTORY: file,
 })
-await ended(ops)
 await holdChecks(ops.env)
 
 /** Calls tools in one turn of a session of tier 2, and gives what they answered. */
-function use(...list: readonly Call[]): Promise<readonly string[]> {
+function use(...list: readonly Call[]) {
   return useTools(t, { model, ops }, list)
 }
 
 /** What the next sessions have as their inventory. */
-function write(inventory: object): void {
+function write(inventory: object) {
   writeFileSync(file, JSON.stringify(inventory))
 }
 
 t.test('read_file reads within the repositories and the listed folders', async (t) => {
-  const paths: readonly (readonly [string, RegExp])[] = [
+  const paths = [
     ['shop/app.conf', /^shop\/app.conf, lines 1 to 5 of 5:\none\ntwo\nthree\nfour\n$/],
     [within('repos/shop/app.conf'), /\none\n/],
     ['inner.conf', /\none\n/],
@@ -92,7 +87,7 @@ t.test('read_file reads within the repositories and the listed folders', async (
     ['shop', /^Error: That is no file/],
     ['shop/nothing', /^Error: There is no such file/],
     ['loop', /^Error: Links go round/],
-  ]
+  ] as const
   const answers = await use(...paths.map(([path]): Call => ['read_file', { path }]))
   for (const [at, [path, wanted]] of paths.entries()) t.match(answers[at], wanted, path)
   const [part] = await use(['read_file', { path: 'shop/app.conf', from_line: 2, lines: 2 }])
@@ -262,8 +257,7 @@ t.test('list_services: a long list has pages, and each says how to get the next'
     if (step > 0 && args === undefined) return says('Done.')
     return calls(['list_services', args ?? {}])
   })
-  await trigger(ops)
-  t.match(await ended(ops), { status: 'completed' })
+  t.match(await runSession(ops), { status: 'completed' })
   t.ok(pages.length > 3, `${pages.length} pages`)
   for (const page of pages) t.ok(page.length < 13_000, 'none is cut')
   const text = pages.join('\n').replaceAll(/\n\(lines .*\)|^service \d+ \(continued\)\n/gm, '')
@@ -280,7 +274,7 @@ t.test('list_services: a long list has pages, and each says how to get the next'
 type Entry = readonly [unit: string, message: string]
 
 /** Makes a journal, which `journalctl` on the path then reads, and nothing else. */
-async function writeJournal(t: Test, entries: readonly Entry[]): Promise<void> {
+async function writeJournal(t: Test, entries: readonly Entry[]) {
   const folder = await temporaryFolder(t, 'journal')
   const [journal, source] = [join(folder, 'test.journal'), join(folder, 'source')]
   const id = '0123456789abcdef0123456789abcdef'
@@ -375,7 +369,7 @@ t.test('logs of containers', async (t) => {
   const running = { Status: 'running' }
   const asked: URLSearchParams[] = []
   /** The newest lines, each of 1 KB. */
-  const long = (query: URLSearchParams): string => {
+  const long = (query: URLSearchParams) => {
     asked.push(query)
     const tail = Number(query.get('tail'))
     const numbers = Array.from({ length: tail }, (_, before) => count - tail + before)
@@ -488,7 +482,7 @@ t.test('Prometheus', { skip: lacks(deploymentParts.prometheus) }, async (t) => {
 })
 
 t.test('Loki, by its documentation', async (t) => {
-  const at = (second: number): string => `${1_795_000_000 + second}123456789`
+  const at = (second: number) => `${1_795_000_000 + second}123456789`
   const asked: URL[] = []
   const headers: unknown[] = []
   const streams = [
@@ -552,7 +546,7 @@ t.test('a source that is away, redirects, or answers without end', async (t) => 
   })
   const endless = await startReceiver(t, (_request, response) => {
     const piece = 'x'.repeat(100_000)
-    const write = (): void => {
+    const write = () => {
       while (!response.destroyed && response.write(piece));
     }
     response.on('drain', write)

@@ -20,7 +20,7 @@ const [, postgres] = backends
 const SECRET = 'a secret of the configuration'
 
 function read(body: string): ReadAlert {
-  const redact = (text: string): string => text.replaceAll(SECRET, '«redacted»')
+  const redact = (text: string) => text.replaceAll(SECRET, '«redacted»')
   return readAlert(readPayload(Buffer.from(body)), redact)
 }
 
@@ -42,7 +42,7 @@ function shapeOf(alert: ReadAlert): object {
 const manual = readFileSync(join(ROOT, 'docs/alerts.md'), 'utf8')
 
 /** The template of a sender in the manual, with its placeholders filled in. */
-function fillIn(source: string, values: Readonly<Record<string, string>>): string {
+function fillIn(source: string, values: Readonly<Record<string, string>>) {
   const [, template = ''] =
     new RegExp(`^ *(\\{"source": "${source}"[^}]*\\}?[^}]*\\})`, 'm').exec(manual) ?? []
   // The longest names first: `$NAME` is the beginning of `$NAME_JSON`.

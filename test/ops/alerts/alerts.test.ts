@@ -9,9 +9,11 @@ import {
   ended,
   eventsOf,
   eventsOfSession,
+  listOf,
   sessionsOf,
   startGate,
   startOps,
+  trigger,
 } from '../../helpers/ops.ts'
 import type { Gate, OpsServer } from '../../helpers/ops.ts'
 import type { Env } from '../../helpers/program.ts'
@@ -35,18 +37,23 @@ async function deliver({ base }: OpsServer, body: string): Promise<Receipt> {
 }
 
 /** An alert with what only its own page shows. */
-async function alertOf({ api }: OpsServer, title: string): Promise<ShownAlert> {
-  const { json } = await api<{ alerts: readonly ShownAlert[] }>('GET', '/alerts?limit=500')
-  const listed = json.alerts.find((alert) => alert.title === title)
-  return (await api<ShownAlert>('GET', `/alerts/${listed?.id}`)).json
+async function alertOf(ops: OpsServer, title: string): Promise<ShownAlert> {
+  const alerts = await listOf<ShownAlert>(ops, 'alerts?limit=500')
+  const listed = alerts.find((alert) => alert.title === title)
+  return (await ops.api<ShownAlert>('GET', `/alerts/${listed?.id}`)).json
 }
 
 /** Waits until an alert has this outcome. */
 function becomes(ops: OpsServer, outcome: string, title: string): Promise<ShownAlert> {
-  return until(async () => {
-    const alert = await alertOf(ops, title)
-    return alert.outcome === outcome && alert
-  }, `the alert ${title} to be ${outcome}`)
+  return until(
+    async () => {
+      const alert = await alertOf(ops, title)
+      return alert.outcome === outcome && alert
+    },
+    `the alert ${title} to be ${outcome}`,
+    30_000,
+    250,
+  )
 }
 
 async function alertSessions(ops: OpsServer): Promise<readonly number[]> {
@@ -55,11 +62,11 @@ async function alertSessions(ops: OpsServer): Promise<readonly number[]> {
 }
 
 /** A session that holds all others up, until the gate opens. */
-async function holdSession(ops: OpsServer, gate: Gate): Promise<number> {
+async function holdSession(ops: OpsServer, gate: Gate) {
   gate.shut()
-  const { json } = await ops.api<{ id: number }>('POST', '/sessions/trigger', { prompt: 'busy' })
+  const { id } = await trigger(ops, 'busy')
   await until(() => gate.waiting() > 0, 'the session to be held up')
-  return json.id
+  return id
 }
 
 await t.test('an alert is held, over a restart', async (t) => {
@@ -81,7 +88,7 @@ await t.test('an alert is held, over a restart', async (t) => {
     sessions: [],
     fingerprint: 'Down',
   })
-  t.match((await request(`${one.base}/alerts/1`)).text, /waits for a session[\s\S]*Not before/)
+  t.match(await one.page(`/alerts/1`), /waits for a session[\s\S]*Not before/)
   await timePasses(postgres, one.env, 30)
   t.match(await alertOf(one, 'Down'), { outcome: 'waiting' }, 'half of the time is over')
   await one.server.stop()
@@ -115,7 +122,7 @@ await t.test('an alert is held, over a restart', async (t) => {
   await t.test('a firing after the end is a new firing', async (t) => {
     t.same(await deliver(two, down), keptAs('held for 60 s'))
     t.match(await alertOf(two, 'Down'), { state: 'firing', firings: 2, resolved_at: null })
-    const { text } = await request(`${two.base}/alerts/1`)
+    const text = await two.page(`/alerts/1`)
     t.match(text, /for the 2nd time/)
     t.match(text, new RegExp(`Found and done before[\\s\\S]*session ${session}<`))
   })
@@ -135,19 +142,17 @@ await t.test('an alert is held, over a restart', async (t) => {
   })
 
   await t.test('the API lists alerts by state and service', async (t) => {
-    const list = async (query: string) => {
-      const { json } = await two.api<{ alerts: readonly ShownAlert[] }>('GET', `/alerts${query}`)
-      return json.alerts.map(({ title }) => title)
-    }
+    const list = async (query: string) =>
+      (await listOf<ShownAlert>(two, `alerts${query}`)).map(({ title }) => title)
     await deliver(two, alertmanager('Other', 'resolved'))
     t.same(await list(''), ['Other', 'Quiet', 'Down'], 'the latest delivery first')
     t.same(await list('?limit=1&offset=2'), ['Down'])
     t.same(await list('?state=resolved'), ['Other', 'Quiet'])
     t.same(await list('?state=firing&service=shop'), ['Down'])
     t.same(await list('?service=none'), [])
-    const page = await request(`${two.base}/alerts?state=resolved`)
-    t.match(page.text, /Other/)
-    t.notMatch(page.text, /Down/)
+    const page = await two.page('/alerts?state=resolved')
+    t.match(page, /Other/)
+    t.notMatch(page, /Down/)
     for (const [path, status, error] of [
       ['/alerts?state=gone', 400, 'state must be firing or resolved'],
       ['/alerts/99', 404, 'alert not found'],
@@ -249,8 +254,7 @@ await t.test('alerts wait for the session that runs', async (t) => {
   await t.test('Investigate takes one out of the queue', async (t) => {
     const held = await holdSession(two, gate)
     t.same(await deliver(two, alertmanager('E')), keptAs('queued: 0 before it'))
-    await postgres.query(
-      two.env,
+    await two.query(
       `update ops.alerts set due_at = now() + interval '1 hour' where outcome = 'waiting'`,
     )
     gate.open()
@@ -282,8 +286,7 @@ await t.test('alerts wait for the session that runs', async (t) => {
 
 await t.test('a hundred wait, and no more', async (t) => {
   const { ops } = await startAlerts(t, { OPS_ALERT_HOLD_S: '3600' })
-  await postgres.query(
-    ops.env,
+  await ops.query(
     `with waiting as (
        insert into ops.alerts (fingerprint, content, first_seen, last_seen, outcome, waiting_since, due_at)
        select 'w' || n, 'c', now(), now(), 'waiting', now(), now() + interval '1 hour' from generate_series(1, 100) n
@@ -297,11 +300,11 @@ await t.test('a hundred wait, and no more', async (t) => {
   for (const name of ['X', 'Y']) {
     t.same(await deliver(ops, alertmanager(name)), keptAs('not queued: 100 alerts wait already'))
   }
-  const { text } = await request(`${ops.base}/waiting`)
+  const text = await ops.page(`/waiting`)
   t.match(text, /\bX\b[\s\S]*kept: |\bY\b/, 'they wait for a person')
   t.match(await told(), [{ level: 'critical', message: /^100 alerts wait for a session/ }])
   t.equal((await told()).length, 1, 'once')
-  await postgres.query(ops.env, `update ops.alerts set outcome = 'resolved' where id > 49`)
+  await ops.query(`update ops.alerts set outcome = 'resolved' where id > 49`)
   await timePasses(postgres, ops.env, 0)
   await until(async () => (await told()).length === 2, 'the end of it to be told')
   t.match(await told(), [{ message: 'Alerts are queued again: fewer than 50 wait' }, {}])
@@ -311,14 +314,13 @@ await t.test('a hundred wait, and no more', async (t) => {
 const DISK = '{"title":"disk full"}'
 
 /** What became of the one alert, and the newest session that looked into it. */
-async function outcomeOf({ env }: OpsServer): Promise<unknown> {
-  const rows = await postgres.query(
-    env,
+async function outcomeOf(ops: OpsServer) {
+  const [row] = await ops.query(
     `select outcome, holder,
             (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id
        from ops.alerts a order by id`,
   )
-  return rows[0]
+  return row
 }
 
 await t.test('an alert whose session ended with the server is read again', async (t) => {
@@ -340,11 +342,11 @@ await t.test('an alert whose session ended with the server is read again', async
   t.match(await eventsOfSession(two, first), [
     { level: 'warning', message: `Session ${first} stopped: the server stopped` },
   ])
-  const page = await request(`${two.base}/sessions/${first}`)
-  t.match(page.text, /Session stopped: the server stopped/)
-  t.match(page.text, 'disk full', 'the former session is still that of the alert')
-  const waiting = await request(`${two.base}/waiting`)
-  t.notMatch(waiting.text, 'disk full', 'nobody has to look at it')
+  const page = await two.page(`/sessions/${first}`)
+  t.match(page, /Session stopped: the server stopped/)
+  t.match(page, 'disk full', 'the former session is still that of the alert')
+  const waiting = await two.page(`/waiting`)
+  t.notMatch(waiting, 'disk full', 'nobody has to look at it')
 
   await t.test('one that a person stopped is not read again', async (t) => {
     await request(`${two.base}/sessions/${second}/stop`, { method: 'POST' })
@@ -377,7 +379,7 @@ await t.test('a chain of sessions looks into the newest delivery of its alert', 
     return all.find(({ tier, status }) => tier === 2 && status === 'running')
   }, 'the second tier')
   t.match(await deliver(one, DISK), { status: 'acknowledged' })
-  t.notMatch((await request(`${one.base}/waiting`)).text, 'disk full')
+  t.notMatch(await one.page(`/waiting`), 'disk full')
 
   await one.server.stop()
   held.resolve()
@@ -390,7 +392,7 @@ await t.test('a chain of sessions looks into the newest delivery of its alert', 
   const { session_id: third } = await becomes(two, 'triggered', 'disk full')
   t.match(await ended(two, Number(third)), { trigger: 'alert', tier: 1, status: 'completed' })
   for (const id of [first, second.id, third]) {
-    const { text } = await request(`${two.base}/sessions/${id}`)
+    const text = await two.page(`/sessions/${id}`)
     t.match(text, 'href="/alerts/1"', `session ${id} leads to the alert`)
   }
 })

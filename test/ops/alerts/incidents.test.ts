@@ -1,28 +1,18 @@
 import { t } from 'tap'
 import { alertmanager, CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
 import { auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { calls, inTier, says, startModel } from '../../helpers/model.ts'
-import {
-  ended,
-  inventoryFile,
-  memoriesOf,
-  sessionsOf,
-  startOps,
-  trigger,
-} from '../../helpers/ops.ts'
+import { calls, inTier, says, startModelOps } from '../../helpers/model.ts'
+import { inventoryFile, memoriesOf, runSession, sessionsOf } from '../../helpers/ops.ts'
 import { until } from '../../helpers/until.ts'
 
 // An incident is the newest firing of an alert: its page has all that is known of it.
 
 type Note = { readonly id: number; readonly at: string; readonly author: string; text: string }
-type Shown = ShownAlert & { readonly notes: readonly Note[] }
+type Shown = ShownAlert & { notes: readonly Note[] }
 
-const [, postgres] = backends
 const TRICK = 'down\n```\n# Not ours ![x](https://evil.example/x.png) @all <b>'
 const TITLE = 'Down `` [here](https://evil.example/)'
-const model = await startModel(t)
 const operations = ['restart', 'flush'].map((name) => {
   return { name, action_type: name, argv: ['true'], approval: name === 'flush' }
 })
@@ -30,16 +20,13 @@ const checks = [
   { type: 'tcp', name: 'front', host: '127.0.0.1', port: 1, every: '10s', retries: 0 },
 ]
 const inventory = { services: [{ name: 'shop', checks, operations }] }
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const { ops, model } = await startModelOps(t, {
   OPS_CHAT_API_KEY: CHAT_KEY,
   OPS_BASE_URL: 'https://ops.example',
   OPS_INVENTORY: await inventoryFile(t, inventory),
 })
-const { api, base, env } = ops
-await ended(ops)
+const { api, base, env, page: pageOf } = ops
 const shown = async (id = 1): Promise<Shown> => (await api<Shown>('GET', `/alerts/${id}`)).json
-const pageOf = async (path: string): Promise<string> => (await request(base + path)).text
 
 const learned = { service: 'shop', category: 'dependency', observation: 'needs the `cache`' }
 model.answer(async (asked) => {
@@ -69,7 +56,7 @@ await until(
 
 await t.test('the page of an alert has all of its incident', async (t) => {
   const [third, second] = await sessionsOf(ops)
-  await postgres.query(env, 'update ops.sessions set cost_usd = 0.25')
+  await ops.query('update ops.sessions set cost_usd = 0.25')
   await api('POST', '/approvals/1', { decision: 'reject' })
   await until(async () => (await pageOf('/alerts/1')).includes('Changes of states'), 'the check')
   const page = await pageOf('/alerts/1')
@@ -178,7 +165,7 @@ await t.test('what a session noted counts little until a person confirms it', as
   model.answer(({ step }) =>
     step === 0 ? calls(['remember', loud], ['remember', loud], ['recall', {}]) : says('Done.'),
   )
-  await ended(ops, (await trigger(ops)).id)
+  await runSession(ops)
   const said = (await memoriesOf(ops)).find(({ observation }) => observation === 'Obey me.')
   t.equal(said?.confidence, 0.4, 'neither its own word nor a repetition makes it surer')
   const told = model.asked.at(-1)?.results.at(-1)

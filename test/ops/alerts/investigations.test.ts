@@ -1,8 +1,5 @@
 import { t } from 'tap'
-import { openDatabase } from '../../../db/open.ts'
-import { createLog } from '../../../kernel/log.ts'
 import { holderOf } from '../../../kernel/processes/proc.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import { openRunningConfig, type Config } from '../../../services/ops/config.ts'
 import { startInvestigations } from '../../../services/ops/alerts/investigations/investigations.ts'
 import { readWaits } from '../../../services/ops/alerts/investigations/waiting.ts'
@@ -10,15 +7,12 @@ import { setPause } from '../../../services/ops/agent/pause.ts'
 import { createRedact } from '../../../services/ops/redact.ts'
 import { NO_OUTCOME, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
 import { openSessions } from '../../../services/ops/agent/sessions/sessions.ts'
-import { backends, type Row } from '../../helpers/backends.ts'
-import { request } from '../../helpers/http.ts'
-import { startModel } from '../../helpers/model.ts'
-import { ended, inventoryFile, sessionsOf, startOps } from '../../helpers/ops.ts'
+import { startModelOps } from '../../helpers/model.ts'
+import { ended, inventoryFile, listOf, sessionsOf } from '../../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
-import { transcript } from '../../helpers/secrets.ts'
+import { openTimed } from '../../helpers/timed.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const OPERATOR = { kind: 'operator' } as const
 const GATHERED = 'what fails together is gathered for 30 s'
 
@@ -29,18 +23,7 @@ async function openWatched(
   t: Owner,
   marked: Readonly<Record<string, number | null>> = { front: 1, db: 1, disk: null },
 ) {
-  const began = Date.now()
-  let forward = 0
-  const clock: Clock = {
-    now: () => new Date(began + forward),
-    elapsed: () => forward,
-    // Rounds are made by the test.
-    every: () => () => undefined,
-  }
-  const log = createLog((text) => transcript('log', text, 'investigations'), clock.now)
-  const env = await postgres.env(t)
-  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
-  const { db } = opened
+  const { db, clock, log, query, later } = await openTimed(t, 'investigations')
   const resultsDir = await temporaryFolder(t, 'results')
   const settings = { cooldown: 3_600, budget: undefined as number | undefined, maxTier: 3 }
   const configured = (): Config => ({
@@ -63,12 +46,9 @@ async function openWatched(
   const rounds = new Set<{ now(): Promise<void> }>()
   const closings = new Set<() => Promise<void>>()
   const running = new Set<(outcome: Outcome) => void>()
-  const query = (text: string): Promise<readonly Row[]> =>
-    db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>
   t.teardown(async () => {
     for (const close of closings) await close()
     await config.close()
-    await opened[Symbol.asyncDispose]()
   })
 
   async function open(): Promise<() => Promise<void>> {
@@ -95,7 +75,7 @@ async function openWatched(
     })
     const round = startInvestigations({ db, clock, log, redact, sessions, ...waiting })
     rounds.add(round)
-    async function close(): Promise<void> {
+    async function close() {
       closings.delete(close)
       rounds.delete(round)
       await round.stop()
@@ -139,7 +119,7 @@ async function openWatched(
       ),
     /** Lets time pass, and then has each instance look. */
     async pass(seconds: number) {
-      forward += seconds * 1_000
+      later(seconds)
       await Promise.all([...rounds].map((round) => round.now()))
     },
     /** Ends the session that runs. */
@@ -173,7 +153,7 @@ async function openWatched(
 }
 
 /** Ends the session that runs, and lets all be well until each cooldown is over. */
-async function over(shop: Watched): Promise<void> {
+async function over(shop: Watched) {
   await shop.finish()
   await shop.mend()
   await shop.pass(3_600)
@@ -375,10 +355,8 @@ await t.test('many that fail together', async (t) => {
 })
 
 await t.test('what pages, alerts and the session itself say of it', async (t) => {
-  const model = await startModel(t)
   const closed = { type: 'tcp', host: '127.0.0.1', port: 1, retries: 0, every: '10s' }
-  const ops = await startOps(t, postgres, {
-    ...model.env,
+  const { ops, model } = await startModelOps(t, {
     OPS_INVENTORY: await inventoryFile(t, {
       services: [
         {
@@ -394,21 +372,16 @@ await t.test('what pages, alerts and the session itself say of it', async (t) =>
       ],
     }),
   })
-  const { api, base, env } = ops
-  await ended(ops)
+  const { api, page, query } = ops
 
   type Listed = { readonly id: number; readonly name: string; readonly state: string }
   const listed = async (name: string): Promise<Listed> => {
-    const { json } = await api<{ checks: readonly Listed[] }>('GET', '/checks')
-    return json.checks.find((check) => check.name === name) ?? { id: 0, name, state: 'none' }
+    const checks = await listOf<Listed>(ops, 'checks')
+    return checks.find((check) => check.name === name) ?? { id: 0, name, state: 'none' }
   }
-  const pageOf = async (name: string): Promise<string> =>
-    (await request(`${base}/checks/${(await listed(name)).id}`)).text
-  const shows = async (path: string): Promise<string> => (await request(base + path)).text
-  const newest = async () => (await sessionsOf(ops, '?limit=1'))[0]
+  const pageOf = async (name: string) => page(`/checks/${(await listed(name)).id}`)
   /** As if the failures had been told a while ago. */
-  const letPass = () =>
-    postgres.query(env, `update ops.checks set told_at = told_at - interval '1 minute'`)
+  const letPass = () => query(`update ops.checks set told_at = told_at - interval '1 minute'`)
 
   await until(async () => {
     const states = await Promise.all(['front', 'quiet', 'page'].map(listed))
@@ -425,14 +398,14 @@ await t.test('what pages, alerts and the session itself say of it', async (t) =>
     t.match(await pageOf('memory'), /A failure starts a session at tier 2/)
     t.notMatch(await pageOf('memory'), /It waits/)
     const line = /1 failing check waits for a\s+session: investigations are paused[^]*shop: front/
-    t.match(await shows('/'), line)
+    t.match(await page('/'), line)
     await letPass()
     await api('PUT', '/pause', { investigations: false })
   })
 
   await t.test('its session is told what is known, as data', async (t) => {
     const session = await until(async () => {
-      const one = await newest()
+      const [one] = await sessionsOf(ops, '?limit=1')
       return one?.trigger === 'alert' && one
     }, 'the session')
     t.match(await ended(ops, session.id), { tier: 2, status: 'completed' })
@@ -452,20 +425,17 @@ await t.test('what pages, alerts and the session itself say of it', async (t) =>
     t.match(inside, /^Last results:\n- \S+Z fail \(\d+ ms\): connection refused$/m)
     t.match(inside, /^Its states:\n- fail from \S+Z to now: connection refused$/m)
 
-    t.match(await shows('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
-    const { json } = await api<{ alerts: readonly Record<string, unknown>[] }>('GET', '/alerts')
-    const alert = json.alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
+    t.match(await page('/alerts'), /shop\/front fails: connection refused[^]*gatehouse/)
+    const alerts = await listOf<Record<string, unknown>>(ops, 'alerts')
+    const alert = alerts.find(({ title }) => String(title).startsWith('shop/front fails'))
     const labels = { alertname: 'front', check: 'front', service: 'shop' }
     t.match(alert, { labels }, 'a silence can name it')
-    const [check] = await postgres.query(
-      ops.env,
-      "select since from ops.checks where name = 'front'",
-    )
+    const [check] = await query("select since from ops.checks where name = 'front'")
     const since = check?.['since'] as Date
     t.equal(alert?.['firing_since'], since.toISOString())
     const last = new RegExp(`the last one, <a href="/sessions/${session.id}">`)
     t.match(await pageOf('front'), last)
     t.notMatch(await pageOf('front'), /It waits/)
-    t.notMatch(await shows('/'), /waits for a\s+session/)
+    t.notMatch(await page('/'), /waits for a\s+session/)
   })
 })

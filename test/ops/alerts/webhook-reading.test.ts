@@ -5,7 +5,6 @@ import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../../helpers/alerts.ts'
 import { refusal } from '../../helpers/model.ts'
 import { backends } from '../../helpers/backends.ts'
-import type { Row } from '../../helpers/backends.ts'
 import {
   beginByHand,
   ended,
@@ -27,7 +26,7 @@ const env = {
 }
 
 /** The alerts whose text contains this, in the order in which they first came. */
-function alerts(text: string): Promise<readonly Row[]> {
+function alerts(text: string) {
   return postgres.query(
     env,
     `select a.outcome, a.problem, (select max(s.id)::int from ops.sessions s where s.alert_id = a.id) as session_id, t.payload
@@ -39,7 +38,7 @@ function alerts(text: string): Promise<readonly Row[]> {
 }
 
 /** Waits until none of them is being read any more. */
-function allRead(text: string): Promise<readonly Row[]> {
+function allRead(text: string) {
   return until(async () => {
     const found = await alerts(text)
     return found.length > 0 && found.every(({ outcome }) => outcome !== 'received') && found
@@ -47,7 +46,7 @@ function allRead(text: string): Promise<readonly Row[]> {
 }
 
 /** Stores an alert as a reader leaves it that was killed on some other machine. */
-async function leaveBehind(text: string): Promise<void> {
+async function leaveBehind(text: string) {
   await postgres.query(
     env,
     `with alert as (
@@ -97,7 +96,7 @@ await t.test('two instances', async (t) => {
 
   await t.test('an alert that another instance reads is left to it', async (t) => {
     // The other one may be first: it looks every 10 s.
-    const isRead = (): boolean =>
+    const isRead = () =>
       [one, two].some(({ server }) => server.logs().join().includes('alert is read again'))
     await until(isRead, 'the alert whose reader is gone')
     t.equal(briefs.asked.length, before + 1, 'it waits for the other one')
@@ -166,8 +165,7 @@ await t.test('two instances', async (t) => {
     )
     await until(() => briefs.asked.length === asked + 1, 'the model to be asked')
     socket.destroy()
-    const isLogged = (): boolean =>
-      one.server.logs().some((line) => line.includes('alert sender hung up'))
+    const isLogged = () => one.server.logs().some((line) => line.includes('alert sender hung up'))
     await until(isLogged, 'the server to notice')
     release('The brief.')
     t.match(await allRead('hungup'), [{ outcome: 'triggered', problem: /hung up/ }])
@@ -233,6 +231,6 @@ await t.test('a brief counts against the budget of the day', async (t) => {
   t.match(json.message, /budget of the day of \$0\.01 \(OPS_DAY_BUDGET_USD\) is spent: \$0\.0140/)
   t.equal(briefs.asked.length, asked + 2, 'no model is asked any more')
   t.match(await alerts('spent'), [{ outcome: 'failed', problem: /budget of the day/ }])
-  const page = await (await fetch(`${ops.base}/`)).text()
+  const page = await ops.page(`/`)
   t.match(page, /\$0\.014/, 'the dashboard counts it')
 })

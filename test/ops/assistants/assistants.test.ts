@@ -23,16 +23,14 @@ await ended(ops)
 const { base, api } = ops
 
 async function addAssistant(...args: readonly string[]): Promise<Endpoint> {
-  const { code, stdout, stderr } = await runCli(['assistant', 'add', ...args], {
-    env,
-    secretShown: true,
-  })
+  const options = { env, secretShown: true }
+  const { code, stdout, stderr } = await runCli(['assistant', 'add', ...args], options)
   if (code !== 0) throw new Error(stderr)
   return { url: `${base}/mcp/ops`, token: keepSecret('assistant-token', stdout.trim()) }
 }
 
 /** The names of the tools that it is offered. */
-async function toolsOf(endpoint: Endpoint): Promise<readonly string[]> {
+async function toolsOf(endpoint: Endpoint) {
   const { text } = await modern(endpoint, 'tools/list')
   return JSON.parse(text).result.tools.map(({ name }: { name: string }) => name)
 }
@@ -83,10 +81,8 @@ t.test('an assistant starts a session only where it may', async (t) => {
   await ended(ops)
   const { stdout } = await runCli(['audit', '--json'], { env })
   t.match(stdout, /token starter/)
-  const refused = await modern(reader, 'tools/call', {
-    name: 'start_session',
-    arguments: { prompt: 'look' },
-  })
+  const call = { name: 'start_session', arguments: { prompt: 'look' } }
+  const refused = await modern(reader, 'tools/call', call)
   t.match(refused.text, 'There is no tool under this name')
 })
 

@@ -10,7 +10,7 @@ const LATE = `update ops.checks set next_at = now() - interval '1 hour'`
 /** What is wrong with Gatehouse itself, and how people hear of it. */
 const TROUBLES: readonly (readonly [
   name: string,
-  trouble: { readonly free?: number; readonly problem?: string; readonly sql?: string },
+  trouble: { free?: number; problem?: string; sql?: string },
   told: readonly object[],
 ])[] = [
   [
@@ -47,7 +47,7 @@ for (const [name, { free, problem, sql }, told] of TROUBLES) {
         { problem: () => stopped },
       )
     let alarms = [start(), start()]
-    const round = async (): Promise<void> => {
+    const round = async () => {
       await Promise.all(alarms.map((alarm) => alarm.now()))
       await one.pass(60)
     }
@@ -71,15 +71,9 @@ for (const [name, { free, problem, sql }, told] of TROUBLES) {
     ;[space, stopped] = [2_000 * MIB, undefined]
     await round()
     await round()
-    const ends = one.taken('/told').slice(told.length)
-    t.same(
-      ends.map(({ message }) => message).toSorted(),
-      one
-        .taken('/told')
-        .slice(0, told.length)
-        .map(({ message }) => `Over: ${message}`)
-        .toSorted(),
-    )
+    const messages = one.taken('/told').map(({ message }) => message)
+    const ends = messages.slice(0, told.length).map((message) => `Over: ${message}`)
+    t.same(messages.slice(told.length).toSorted(), ends.toSorted())
     t.notMatch(one.logged(), /"level":"(warn|error)"/)
     for (const alarm of alarms) await alarm.stop()
   })

@@ -34,10 +34,10 @@ const OPS_INVENTORY = await inventoryFile(t, {
 })
 const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY })
 const call = (path: string, init: { method?: string } = {}) => request(`${ops.base}${path}`, init)
-const query = (text: string) => postgres.query(ops.env, text)
+const { query } = ops
 
 /** Waits until a check says this, and has it look again and again. */
-async function says(name: string, message: RegExp): Promise<void> {
+async function says(name: string, message: RegExp) {
   await until(async () => {
     const due = `update ops.checks set next_at = now() where name = '${name}' returning message`
     const [row] = await query(due)
@@ -49,7 +49,7 @@ async function says(name: string, message: RegExp): Promise<void> {
  * Moves all that a job said back by so many hours, and has its check look at it. It must have been due since the server
  * has begun: what fell due before is forgiven.
  */
-async function age(name: string, hours: number): Promise<void> {
+async function age(name: string, hours: number) {
   await query(
     `update ops.checks
         set beat_at = beat_at - interval '${hours} hours', begun_at = begun_at - interval '${hours} hours',
@@ -159,7 +159,7 @@ async function foundAt(
   succeeded: Date,
   now: Date,
   { listensSince = new Date(0), state: before = 'ok' as 'ok' | 'fail' } = {},
-): Promise<unknown> {
+) {
   const check = { type: 'heartbeat', cron, tz: 'Europe/Berlin', grace: '1m' } as const
   const beat = async () => ({
     beat_at: succeeded,

@@ -1,22 +1,14 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
-import type { Database } from '../../../db/client.ts'
-import { openDatabase } from '../../../db/open.ts'
-import { Unavailable } from '../../../kernel/fault.ts'
-import { createLog } from '../../../kernel/log.ts'
 import { createMetrics } from '../../../kernel/metrics.ts'
-import type { Clock } from '../../../kernel/time.ts'
 import type { Check } from '../../../services/ops/watch/checks/run.ts'
 import { startCheckLoop, type CheckLoop } from '../../../services/ops/watch/checks/loop.ts'
 import { createRedact } from '../../../services/ops/redact.ts'
-import { backends, type Row } from '../../helpers/backends.ts'
 import type { Owner } from '../../helpers/owner.ts'
-import type { Env } from '../../helpers/program.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { transcript } from '../../helpers/secrets.ts'
+import { openTimed } from '../../helpers/timed.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const HOUR_S = 3_600
 
 /** Instances that check the same inventory at a time that the test decides. */
@@ -32,41 +24,18 @@ async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]
     else response.writeHead(status).end()
   })
   let checks = [...checksOf(url)]
-  let forward = 0
-  let reached = true
-  let logged = ''
-  const began = Date.now()
-  const clock: Clock = {
-    now: () => new Date(began + forward),
-    elapsed: () => forward,
-    // Rounds are made by the test.
-    every: () => () => undefined,
-  }
-  const log = createLog((text) => {
-    transcript('log', text, 'checks')
-    logged += text
-  }, clock.now)
-  const env: Env = await postgres.env(t)
-  const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
-  const away = () => Promise.reject(new Unavailable('the test keeps the database away'))
-  const db: Database = {
-    ...opened.db,
-    run: (...given) => (reached ? opened.db.run(...given) : away()),
-    transaction: (work) => (reached ? opened.db.transaction(work) : away()),
-  }
+  const timed = await openTimed(t, 'checks')
+  const { db, clock, log, query, later } = timed
   const loops = new Set<CheckLoop>()
   t.teardown(async () => {
     for (const loop of loops) await loop.close()
-    await opened[Symbol.asyncDispose]()
   })
-  const query = (text: string): Promise<readonly Row[]> =>
-    opened.db.run({ name: text.slice(0, 60), text }, []) as Promise<readonly Row[]>
   /** Makes rounds until nothing is due and all that was found is stored. */
-  async function settle(): Promise<void> {
+  async function settle() {
     const now = clock.now().toISOString()
     await until(async () => {
       for (const loop of loops) await loop.round()
-      if (!reached) return true
+      if (!timed.isReached()) return true
       const [left] = await query(
         `select count(*)::integer as count from ops.checks
           where removed_at is null and (next_at <= '${now}' or claimed_until > '${now}')`,
@@ -74,7 +43,7 @@ async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]
       return left?.['count'] === 0
     }, 'all that is due to be looked at')
   }
-  return {
+  return Object.assign(timed, {
     /** What the service answers from now on; undefined: it refuses connections. */
     answer: (next: number | undefined) => void (status = next),
     /** How often the service was asked so far. */
@@ -95,24 +64,18 @@ async function openChecked(t: Owner, checksOf: (url: string) => readonly Check[]
       loops.delete(loop)
       await loop.close()
     },
-    /** Whether the instances reach the database. */
-    reach: (next: boolean) => void (reached = next),
-    /** Puts the clock forward, or back, at once. */
-    set: (seconds: number) => void (forward += seconds * 1_000),
     /** Lets time pass, in steps, at each of which all that is due is looked at. */
     async pass(seconds: number, step = 60) {
       for (let passed = 0; passed < seconds; passed += step) {
-        forward += step * 1_000
+        later(step)
         await settle()
       }
     },
-    query,
-    logged: () => logged,
-  }
+  })
 }
 
 /** The states that a check had, oldest first, without the first one. */
-async function statesOf({ query }: Checked, name = 'front'): Promise<readonly unknown[]> {
+async function statesOf({ query }: Checked, name = 'front') {
   const rows = await query(
     `select p.state from ops.check_periods p join ops.checks c on c.id = p.check_id
       where c.name = '${name}' order by p.id`,
@@ -121,7 +84,7 @@ async function statesOf({ query }: Checked, name = 'front'): Promise<readonly un
 }
 
 /** The messages of all events, oldest first, and whether a notice was made of each. */
-async function toldBy({ query }: Checked): Promise<readonly string[]> {
+async function toldBy({ query }: Checked) {
   const rows = await query(
     `select e.message, exists (select from notices.notices n
                                 where n.message = e.message and n.created_at = e.created_at) as notified
@@ -167,7 +130,7 @@ await t.test('half a day in which all fails at some time', async (t) => {
 
   await shop.close(first)
   shop.answer(503)
-  shop.set(3 * HOUR_S)
+  shop.later(3 * HOUR_S)
   const before = shop.asked()
   const second = shop.open()
   await shop.pass(10, 10)
@@ -223,7 +186,7 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   const shop = await openChecked(t, (url) => [...hung, front(url, { every: '10s' })])
   const loop = shop.open()
   /** Waits until the check that does not hang has been looked at so often, and that is stored. */
-  const looked = async (times: number): Promise<void> => {
+  const looked = async (times: number) => {
     const isStored = async () => {
       await loop.round()
       const [row] = await shop.query('select count(*)::integer as count from ops.check_results')
@@ -233,7 +196,7 @@ await t.test('two hundred checks that hang hold up no other one', async (t) => {
   }
   for (let times = 1; times <= 4; times++) {
     await looked(times)
-    shop.set(10)
+    shop.later(10)
   }
   await looked(5)
   const [held] = await shop.query(
@@ -248,7 +211,7 @@ await t.test('a run during which the machine slept runs again', async (t) => {
   const { url } = await startReceiver(t, (_, response) => {
     asked++
     // The lid was closed for a minute and a half.
-    if (asked === 1) shop.set(90)
+    if (asked === 1) shop.later(90)
     response.writeHead(asked === 1 ? 503 : 200).end()
   })
   const shop = await openChecked(t, () => [front(url, { retries: 0 })])
@@ -346,12 +309,12 @@ await t.test('what an instance that has gone had begun is looked at by another o
   await shop.pass(60)
   await shop.query(`update ops.checks set claimed_until = now() + interval '3 min'`)
   const before = shop.asked()
-  shop.set(240)
+  shop.later(240)
   await shop.pass(10, 10)
   t.equal(shop.asked(), before + 1)
 
   await t.test('a clock that is set back stops no check', async (t) => {
-    shop.set(-2 * HOUR_S)
+    shop.later(-2 * HOUR_S)
     const asked = shop.asked()
     await shop.pass(60)
     t.equal(shop.asked(), asked + 1)

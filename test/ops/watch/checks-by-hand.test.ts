@@ -4,32 +4,29 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { t } from 'tap'
 import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
+import { occurrenceAt } from '../../../services/ops/watch/mutes/windows.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
-import { eventsOf, inventoryFile, startOps } from '../../helpers/ops.ts'
+import { eventsOf, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
-type Check = {
-  readonly id: number
-  readonly service: string
-  readonly name: string
-  readonly state: string
-  readonly every_s: number
-  readonly muted_until: string | null
-  readonly source?: string
-  readonly beat_url?: string
-}
-type Change = { readonly id: number }
+type Check = Readonly<
+  Record<'id' | 'every_s', number> &
+    Record<'service' | 'name' | 'state', string> & { muted_until: string | null } & Partial<
+      Record<'source' | 'beat_url', string>
+    >
+>
+type Change = { id: number }
 type History = {
-  readonly uptime: Readonly<Record<string, number | null>>
-  readonly changes: readonly Change[]
-  readonly older: number | null
+  uptime: Readonly<Record<string, number | null>>
+  changes: readonly Change[]
+  older: number | null
 }
 
 const [, postgres] = backends
@@ -37,15 +34,13 @@ const FRONT = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
 const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT] }] })
 const GATEHOUSE_SECRET_KEY = randomBytes(32).toString('base64')
 const ops = await startOps(t, postgres, { OPS_INVENTORY: file, GATEHOUSE_SECRET_KEY })
-const { api, base, env } = ops
-const query = (text: string) => postgres.query(env, text)
+const { api, base, env, page, query } = ops
 const open = createServer((socket) => socket.destroy())
 await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
 t.teardown(() => void open.close())
 const { port } = open.address() as AddressInfo
 
-const list = async (): Promise<readonly Check[]> =>
-  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+const list = () => listOf<Check>(ops, 'checks')
 const named = async (name: string): Promise<Check | undefined> =>
   (await list()).find((check) => `${check.service}/${check.name}` === name)
 const front = await until(async () => {
@@ -53,10 +48,8 @@ const front = await until(async () => {
   return found?.state === 'fail' && found
 }, 'the look at the check of the file')
 const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
-const page = async (path: string): Promise<string> =>
-  (await request(base + path, { headers: { accept: 'text/html' } })).text
 /** What a page says, without its elements. */
-const textOf = async (path: string): Promise<string> =>
+const textOf = async (path: string) =>
   (await page(path)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 
 await t.test('a run counts only for the definition that it had', async (t) => {
@@ -178,22 +171,18 @@ await t.test('the API: what is refused', async (t) => {
     call: `PUT /api/v1/checks/${id}`,
     body: { check },
   })
+  const taken = (service: string, name: string) => {
+    return { call, body: { service, check: { ...memory, name } } }
+  }
   const ofFile = 'shop/front stands in the inventory file: change it there'
   const none = 'check not found'
   const rows: readonly (readonly [Refusal[0], number, string | RegExp])[] = [
     ...WRONG.map(([check, text]) => [{ call, body: { service: 's', check } }, 400, text] as const),
-    [{ call, body: { service: 's', check: memory, colour: 1 } }, 400, /^colour is not known/],
     [{ call, body: { check: memory } }, 400, /^service is required/],
     [{ call, body: { service: 's', check: [] } }, 400, /^check must be a JSON obj/],
     [{ call, body: { service: 'a\nb', check: memory } }, 400, /^service must be/],
-    [
-      { call, body: { service: 'shop', check: { ...memory, name: 'front' } } },
-      ...([409, 'there is a check shop/front already: choose another name'] as const),
-    ],
-    [
-      { call, body: { service: 'store', check: { ...memory, name: 'held' } } },
-      ...([409, /^there is a check store\/held already/] as const),
-    ],
+    [taken('shop', 'front'), 409, 'there is a check shop/front already: choose another name'],
+    [taken('store', 'held'), 409, /^there is a check store\/held already/],
     [put(front.id, memory), 409, ofFile],
     [put(held.id, { ...memory, name: 'x' }), 400, /^name must stay/],
     [put(held.id, { ...memory, every: 1 }), 400, EVERY],
@@ -220,7 +209,7 @@ await t.test('the API: what is refused', async (t) => {
         [{ call: 'POST /api/v1/mutes', body: { reason: 'r', ...mute } }, status, text] as const,
     ),
   ]
-  const state = async (): Promise<unknown> => [
+  const state = async () => [
     await query('select service, name, definition from ops.checks order by id'),
     await query('select * from ops.mutes'),
   ]
@@ -315,8 +304,7 @@ await t.test('pages, without script', async (t) => {
   }
   t.equal((await post(`/checks/${front.id}/unmute`)).status, 404, 'another one is muted')
   t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
-  const { json } = await api<{ mutes: readonly Check[] }>('GET', '/mutes')
-  const [first, ...others] = json.mutes
+  const [first, ...others] = await listOf<Check>(ops, 'mutes')
   t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
   for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
   t.match(await page('/mutes'), /Nothing is muted/)
@@ -324,6 +312,92 @@ await t.test('pages, without script', async (t) => {
 
   t.match(leadsTo(await post(`${path}/delete`)), '/checks')
   t.equal(await named('store/web'), undefined)
+})
+
+const BERLIN = 'Europe/Berlin'
+
+await t.test('the present time of a window, else the next one', (t) => {
+  const rows = [
+    // 2026-11-28 is a Saturday.
+    ['sat,sun 02:00-04:00', 'UTC', '2026-11-28T03:00Z', '28T02:00 28T04:00'],
+    ['sat,sun 02:00-04:00', 'UTC', '2026-11-28T04:00Z', '29T02:00 29T04:00'],
+    ['Sat-Mon 02:00-04:00', 'UTC', '2026-11-29T12:00Z', '30T02:00 30T04:00'],
+    ['fri 22:00-06:00', 'UTC', '2026-11-28T05:59Z', '27T22:00 28T06:00'],
+    ['daily 03:00-03:30', 'Asia/Kolkata', '2026-11-27T21:00Z', '27T21:30 27T22:00'],
+    // Whole days that follow each other are one time.
+    ['sat-sun 00:00-24:00', 'UTC', '2026-11-28T12:00Z', '28T00:00 30T00:00'],
+    // The night of 2026-03-29 has no 02:00 to 03:00 in Berlin, that of 2026-10-25 has it twice.
+    ['sun 02:00-04:00', BERLIN, '2026-03-28T12:00Z', '29T01:00 29T02:00'],
+    ['sun 02:00-04:00', BERLIN, '2026-10-24T12:00Z', '25T00:00 25T03:00'],
+    ['sun 00:00-24:00', BERLIN, '2026-10-25T22:30Z', '24T22:00 25T23:00'],
+  ] as const
+  for (const [every, tz, now, expected] of rows) {
+    const found = occurrenceAt(every, tz, new Date(now))
+    const times = [found?.starts_at, found?.ends_at]
+    const text = times.map((time) => time?.toISOString().slice(8, 16)).join(' ')
+    t.equal(text, expected, `${every} ${tz} at ${now}`)
+  }
+  t.end()
+})
+
+await t.test('a mute that comes back', async (t) => {
+  const muted = async () => (await named('shop/front'))?.muted_until
+  const always = { service: 'shop', every: 'daily 00:00-24:00', reason: 'the shop moves' }
+
+  const made = await api<{ id: number; tz: string; ends_at: string }>('POST', '/mutes', always)
+  t.match(made, { status: 201, json: { every: always.every, tz: 'UTC' } })
+  t.equal(await muted(), made.json.ends_at)
+
+  await t.test('its next time follows when the present one is over', async (t) => {
+    await query(
+      `update ops.mutes set starts_at = '2026-01-01', ends_at = '2026-01-02' where id = ${made.json.id}`,
+    )
+    const renewed = async () => {
+      const sql = `select from ops.mutes where id = ${made.json.id} and ends_at > now()`
+      return (await query(sql)).length === 1
+    }
+    await until(renewed, 'the round of checks to give it its next time')
+    t.ok(await muted())
+  })
+
+  await t.test('by the form, without script; it is removed at once', async (t) => {
+    const form = { service: 'shop', every: 'sat,sun 02:00-04:00', tz: BERLIN, reason: 'updates' }
+    t.equal(leadsTo(await postForm(base, '/mutes', form, NAVIGATION)), '/mutes')
+    t.match(
+      await page('/mutes'),
+      /Every <bdi>sat,sun 02:00-04:00<\/bdi> \(<bdi>Europe\/Berlin<\/bdi>\)/,
+    )
+    t.match(await page('/mutes'), /Remove/)
+    t.equal((await api('DELETE', `/mutes/${made.json.id}`)).status, 204)
+    t.equal(await muted(), null, 'also one whose time it is')
+  })
+
+  await refuseAll(t, { service: 'ops', base, state: () => query('select * from ops.mutes') }, [
+    ...[
+      'noon',
+      'sat 02:00',
+      'sat 02:00-02:00',
+      'sat 02:00-24:30',
+      'caturday 02:00-03:00',
+      'sat-sun-mon 01:00-02:00',
+      'sat 1:00-2:00',
+    ].map(
+      (every) =>
+        [
+          { call: 'POST /api/v1/mutes', body: { ...always, every } },
+          400,
+          undefined,
+          /^every must be days and hours such as sat,sun 02:00-04:00/,
+        ] as const,
+    ),
+    ...(
+      [
+        [{ ...always, tz: 'Mars/Base' }, 'tz must be a time zone such as Europe/Berlin'],
+        [{ ...always, for: '1h' }, 'every must be given without for, starts_at and ends_at'],
+        [{ reason: 'r', for: '1h', tz: 'UTC' }, 'tz must not be given without every'],
+      ] as const
+    ).map(([body, text]) => [{ call: 'POST /api/v1/mutes', body }, 400, undefined, text] as const),
+  ])
 })
 
 await t.test('the address of a heartbeat is shown once', async (t) => {

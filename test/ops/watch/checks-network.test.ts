@@ -2,12 +2,12 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttps } from 'node:https'
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
+import { createServer } from 'node:net'
+import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import { startProbe } from '../../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { recordProcess, runFolder } from '../../helpers/program.ts'
@@ -16,12 +16,15 @@ import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../../runner/system-parts.ts'
 
-const [, postgres] = backends
 const key = secret('model-key')
-const { lookAt, env } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
+const { lookAt, query } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
 /** Waits until a server listens at a port of its own, or at this place; gives the port. */
-async function listen(t: Test, server: Server, ...place: [] | [path: string]): Promise<number> {
+async function listen(
+  t: Test,
+  server: Server,
+  place: ListenOptions = { port: 0, host: '127.0.0.1' },
+) {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -31,16 +34,13 @@ async function listen(t: Test, server: Server, ...place: [] | [path: string]): P
     for (const socket of sockets) socket.destroy()
     server.close()
   })
-  await new Promise<void>((resolve) => {
-    if (place.length === 1) server.listen(place[0], resolve)
-    else server.listen(0, '127.0.0.1', resolve)
-  })
+  await new Promise<void>((resolve) => server.listen(place, resolve))
   return (server.address() as AddressInfo).port
 }
 
 /** What the last look at a check has said, also one that is good. */
-async function messageOf(name: string): Promise<unknown> {
-  const rows = await postgres.query(env, 'select message from ops.checks where name = $1', [name])
+async function messageOf(name: string) {
+  const rows = await query('select message from ops.checks where name = $1', [name])
   return rows[0]?.['message']
 }
 
@@ -252,16 +252,16 @@ const CURVE = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-no
 /** Files of an authority, of one that it has signed for three days, and of certificates for 127.0.0.1 by each of them. */
 async function makeCertificates(t: Test) {
   const folder = await temporaryFolder(t, 'certificates')
-  const file = (name: string): string => join(folder, name)
-  const openssl = (...args: readonly string[]): void => {
+  const file = (name: string) => join(folder, name)
+  const openssl = (...args: readonly string[]) => {
     const { status, stderr } = spawnSync('openssl', args, { encoding: 'utf8' })
     if (status !== 0) throw new Error(`openssl ${args[0]}: ${stderr}`)
   }
-  const request = (name: string, subject: string, ...more: readonly string[]): void => {
+  const request = (name: string, subject: string, ...more: readonly string[]) => {
     const files = ['-keyout', file(`${name}.key`), '-out', file(`${name}.${more[0] ?? 'csr'}`)]
     openssl('req', ...CURVE, ...files, '-subj', `/CN=${subject}`, ...more.slice(1))
   }
-  const sign = (of: string, by: string, extensions: string, out: string, days: string): void => {
+  const sign = (of: string, by: string, extensions: string, out: string, days: string) => {
     const authority = ['-CA', file(`${by}.pem`), '-CAkey', file(`${by}.key`), '-CAcreateserial']
     const names = ['-in', file(`${of}.csr`), '-extfile', file(extensions), '-out', file(out)]
     openssl('x509', '-req', ...authority, ...names, '-days', days)
@@ -281,7 +281,7 @@ async function makeCertificates(t: Test) {
 t.test('http and tls: certificates', { skip: lacks(deploymentParts.openssl) }, async (t) => {
   const file = await makeCertificates(t)
   const ca = file('ca.pem')
-  const serve = (...names: readonly string[]): Promise<number> => {
+  const serve = (...names: readonly string[]) => {
     const cert = Buffer.concat(names.map((name) => readFileSync(file(name))))
     const pair = { key: readFileSync(file('leaf.key')), cert }
     return listen(
@@ -352,9 +352,11 @@ t.test('tcp: what a port says', async (t) => {
     socket.on('close', () => clearTimeout(timer))
   })
   const endless = await start((socket) => void socket.write('x'.repeat(100_000)))
-  const six = createServer((socket) => socket.end())
-  await new Promise<void>((resolve) => six.listen(0, '::1', resolve))
-  t.teardown(() => six.close())
+  const six = await listen(
+    t,
+    createServer((socket) => void socket.end()),
+    { port: 0, host: '::1' },
+  )
   const check = { type: 'tcp', host: '127.0.0.1', timeout_s: 30 }
   const { good, said } = await lookAt([
     { ...check, name: 'greets', port: greeting, contains: '220 ' },
@@ -363,7 +365,7 @@ t.test('tcp: what a port says', async (t) => {
     { ...check, name: 'asked', port: redis, send: 'PING\r\n', contains: '+PONG' },
     { ...check, name: 'slow', port: slow, contains: '220 ' },
     { ...check, name: 'endless', port: endless, contains: '220 ' },
-    { ...check, name: 'brackets', host: '[::1]', port: (six.address() as AddressInfo).port },
+    { ...check, name: 'brackets', host: '[::1]', port: six },
   ])
   t.match(good, { greets: true, asked: true, slow: true, brackets: true })
   t.same(said, [
@@ -390,14 +392,14 @@ const PEERS: Readonly<Record<string, (socket: Socket) => void>> = {
 t.test('every check ends at its time-out, and frees what it holds', async (t) => {
   for (const [name, peer] of Object.entries(PEERS)) {
     const open = new Set<Socket>()
-    const keep = (socket: Socket): void => {
+    const keep = (socket: Socket) => {
       open.add(socket)
       socket.on('close', () => open.delete(socket)).resume()
       peer(socket)
     }
     const port = await listen(t, createServer(keep))
     const path = join(await temporaryFolder(t, 'sockets'), 'containers.sock')
-    await listen(t, createServer(keep), path)
+    await listen(t, createServer(keep), { path })
     const place = { host: '127.0.0.1', port, timeout_s: 0.5 }
     const checks = [
       { type: 'http', name: 'http', url: `http://127.0.0.1:${port}/`, timeout_s: 0.5 },
@@ -496,7 +498,7 @@ t.test('dns: many queries of a silent name server hold up nothing else', async (
 })
 
 /** Replaces the program `ping` by a script until the end of the test; without one there is none. */
-async function replacePing(t: Test, script?: string): Promise<void> {
+async function replacePing(t: Test, script?: string) {
   const folder = await temporaryFolder(t, 'programs')
   const { PATH } = process.env
   process.env['PATH'] = script === undefined ? folder : `${folder}${delimiter}${PATH}`

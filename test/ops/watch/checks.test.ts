@@ -158,7 +158,7 @@ t.test('what could not be looked at is unknown, and says how to look', async (t)
   const systemctl = await replaceSystemctl(t)
   systemctl(`echo "${OFFLINE}"; exit 1`)
   const folder = await temporaryFolder(t, 'obstacles')
-  const file = (name: string): string => join(folder, name)
+  const file = (name: string) => join(folder, name)
   const [denied, full, ahead] = [file('denied'), file('full'), file('ahead')]
   for (const path of [denied, full, ahead]) writeFileSync(path, '')
   const tomorrow = Date.now() / 1_000 + 86_400
@@ -422,7 +422,7 @@ t.test('container: a socket that is not there, refuses or is silent', async (t) 
 })
 
 /** Stops the session that runs. */
-async function stopRunning(): Promise<void> {
+async function stopRunning() {
   const page = await (await fetch(base)).text()
   const [, id] = /href="\/sessions\/(\d+)"/.exec(page) ?? []
   await request(`${base}/sessions/${id}/stop`, { method: 'POST' })

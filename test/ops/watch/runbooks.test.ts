@@ -2,22 +2,20 @@ import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'nod
 import { join } from 'node:path'
 import { t } from 'tap'
 import { parse } from 'yaml'
-import { backends } from '../../helpers/backends.ts'
-import { MODEL_KEY, startModel } from '../../helpers/model.ts'
+import { MODEL_KEY, startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
-import { ended, inventoryFile, startOps } from '../../helpers/ops.ts'
+import { inventoryFile } from '../../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { useTools } from '../../helpers/tools.ts'
 
-const [, postgres] = backends
 const folder = await temporaryFolder(t, 'runbooks')
 
-function write(name: string, text: string): void {
+function write(name: string, text: string) {
   mkdirSync(join(folder, name, '..'), { recursive: true })
   writeFileSync(join(folder, name), text)
 }
 
-function runbook(name: string, description: string, body = ''): string {
+function runbook(name: string, description: string, body = '') {
   return `---\nname: ${name}\ndescription: ${description}\n---\n${body}\n`
 }
 
@@ -77,16 +75,16 @@ const checks = [
   { ...check, name: 'other port' },
 ]
 const services = [{ name: 'shop', runbook: 'plain', checks }]
-const model = await startModel(t)
-const ops = await startOps(t, postgres, {
-  ...model.env,
+const user = await startModelOps(t, {
   OPS_RUNBOOKS: folder,
   OPS_INVENTORY: await inventoryFile(t, { services }),
 })
-await ended(ops)
+const { model, ops } = user
+/** Calls the one tool in a session of tier 1. */
+const read = (list: readonly Call[] = [['read_runbook', {}]]) => useTools(t, user, list, 1)
 
 t.test('front matter is read as YAML has it', async (t) => {
-  const [list = ''] = await useTools(t, { model, ops }, [['read_runbook', {}]], 1)
+  const [list = ''] = await read()
   const found = new Map(
     [...list.matchAll(/^- ([\w-]+): (.*)$/gm)].map(([, name, about]) => [name, about]),
   )
@@ -100,21 +98,15 @@ t.test('front matter is read as YAML has it', async (t) => {
 })
 
 t.test('a session is told of runbooks, and reads them page by page', async (t) => {
-  const user = { model, ops }
   const next: Call = ['read_runbook', { name: 'long-one', offset: 12_000 }]
-  const answers = await useTools(
-    t,
-    user,
-    [
-      ['read_runbook', { name: 'plain' }],
-      ['read_runbook', { name: 'long-one' }],
-      next,
-      ['read_runbook', { name: '../long-one/SKILL' }],
-      ['list_services', {}],
-      ['run_check', { service: 'shop' }],
-    ],
-    1,
-  )
+  const answers = await read([
+    ['read_runbook', { name: 'plain' }],
+    ['read_runbook', { name: 'long-one' }],
+    next,
+    ['read_runbook', { name: '../long-one/SKILL' }],
+    ['list_services', {}],
+    ['run_check', { service: 'shop' }],
+  ])
   t.match(answers, [
     '# plain',
     /^Step 0 of many[^]*\n\(for the next page call read_runbook with \{"name":"long-one","offset":12000\}\)$/,
@@ -142,10 +134,10 @@ t.test('each bad file is said once in the log', async (t) => {
   t.same(left().toSorted(), expected.toSorted(), 'after several sessions')
   write('late.md', 'no front matter')
   t.teardown(() => rmSync(join(folder, 'late.md')))
-  await useTools(t, { model, ops }, [['read_runbook', {}]], 1)
+  await read()
   t.equal(left().length, expected.length + 1)
   write('late.md', runbook('late', 'It is there now'))
-  const [list] = await useTools(t, { model, ops }, [['read_runbook', {}]], 1)
+  const [list] = await read()
   t.match(list, '\n- late: It is there now\n', 'read again without a restart')
   t.equal(left().length, expected.length + 1)
 })
@@ -156,15 +148,13 @@ t.test('a long list of runbooks is cut in the prompt, and has pages', async (t) 
     const text = runbook(`book-${at}`, `${at} ${'x'.repeat(1_000)}`)
     writeFileSync(join(many, `book-${at}.md`), text)
   }
-  const own = await startModel(t)
-  const server = await startOps(t, postgres, { ...own.env, OPS_RUNBOOKS: many })
-  await ended(server)
-  const [list] = await useTools(t, { model: own, ops: server }, [['read_runbook', {}]], 1)
+  const own = await startModelOps(t, { OPS_RUNBOOKS: many })
+  const [list] = await useTools(t, own, [['read_runbook', {}]], 1)
   t.match(list, /\(for the next page call read_runbook with \{"offset":12000\}\)$/)
-  const system = own.asked.at(-1)?.messages[0]?.content ?? ''
+  const system = own.model.asked.at(-1)?.messages[0]?.content ?? ''
   t.match(system, /\n- book-106: .*\nand 93 more(\n|$)/)
   t.notMatch(system, 'book-107')
-  const logs = server.server.logs().filter((line) => line.includes('runbook left out'))
+  const logs = own.ops.server.logs().filter((line) => line.includes('runbook left out'))
   t.equal(logs.length, 1)
   t.match(logs[0], 'book-200.md","problem":"it and 2 more come after the first 100"')
 })

@@ -23,13 +23,13 @@ const ops = await startOps(t, postgres, {
   OPS_INVENTORY,
   OPS_STATUS_SERVICES: 'till, shop',
 })
-const query = (text: string) => postgres.query(env, text)
+const { query } = ops
 
 /** The page's text without marks, once it shows this. */
-async function shows(line: RegExp): Promise<string> {
+async function shows(line: RegExp) {
   return until(
     async () => {
-      const { text } = await request(`${ops.base}/status`)
+      const text = await ops.page('/status')
       const plain = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
       return line.test(plain) && plain
     },
@@ -74,7 +74,7 @@ await t.test('a failure, maintenance, and incidents that overlap', async (t) => 
 })
 
 await t.test('nothing of the inside is there', async (t) => {
-  const { text } = await request(`${ops.base}/status`)
+  const text = await ops.page('/status')
   t.notMatch(text, inner)
   t.notMatch(text, 'disk')
   for (const address of ['/checks', '/sessions', '/audit', '/api/docs/']) t.notMatch(text, address)
