@@ -32,6 +32,7 @@ function asMember(who: Visitor, groups: string): Visitor {
   const named: Headers = { [HEADER]: groups }
   return {
     get: (path, headers) => who.get(path, { ...named, ...headers }),
+    text: (path, headers) => who.text(path, { ...named, ...headers }),
     post: (path, fields, headers) => who.post(path, fields, { ...named, ...headers }),
   }
 }
