@@ -165,9 +165,9 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
     [providers('rotate anybody'), 1, /There is no provider "generic:anybody" with a token/],
     [providers('rotate chat'), 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
     [providers('remove chat'), 1, /There is no provider "chat"/],
-    [['endpoint', 'add', 'agent'], 1, /"agent" already/],
-    [['endpoint', 'add', 'Agent'], 1, /1 to 64 of a-z/],
-    [['endpoint', 'revoke', 'none'], 1, /no endpoint "none"/],
+    ['endpoint add agent', 1, /"agent" already/],
+    ['endpoint add Agent', 1, /1 to 64 of a-z/],
+    ['endpoint revoke none', 1, /no endpoint "none"/],
   ])
 })
 

@@ -162,7 +162,7 @@ await t.test('mute, a window to come, and unmute', async (t) => {
     [bad('shop'), 1, 'for, ends_at or every must be given, and one of them alone'],
     [bad('shop --for 1x'), 2, /^gatehouse: --for must be a whole number with/],
     [bad('shop --ends-at noon'), 2, /^gatehouse: --ends-at must be a time with its zone/],
-    [['checks', 'mute', 'shop', '--for', '1h'], 2, /^gatehouse: --reason is required/],
+    ['checks mute shop --for 1h', 2, /^gatehouse: --reason is required/],
     [bad('shop --for 1h').with(-1, ' '), 2, /^gatehouse: --reason must say why/],
     [bad('none --for 1h'), 1, /^gatehouse: there is no check "none"/],
   ])

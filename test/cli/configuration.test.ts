@@ -101,7 +101,7 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
     GATEHOUSE_EVENT_ID: '1',
   }
   const env = { ...database, ...names, HOOKS_ADDR: '127.0.0.1:0' }
-  const started = await runCli(['serve', 'hooks'], { env })
+  const started = await runCli('serve hooks', { env })
   t.equal(started.code, 0)
   const warned = started.stderr
     .split('\n')
@@ -114,7 +114,7 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
   t.notOk(started.stderr.includes(value), 'names only')
 
   const strange = { ...env, ['HOOKS_\u001b[2J']: '1' }
-  t.match(await runCli(['provider', 'list'], { env: strange }), {
+  t.match(await runCli('provider list', { env: strange }), {
     code: 0,
     stderr:
       'gatehouse: unknown in the environment and ignored: HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR, ' +
@@ -125,7 +125,7 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
 t.test('an environment file that is wrong, or not there, is refused by name', async (t) => {
   const envFile = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
   await writeFile(envFile, `HOOKS_CHATT_SECRET=${secret('unknown-variable')}\n`)
-  const migrate = (file: string) => ({ args: ['migrate'], env: { GATEHOUSE_ENV_FILE: file } })
+  const migrate = (file: string) => ({ args: 'migrate', env: { GATEHOUSE_ENV_FILE: file } })
   await refuseCommands(t, undefined, [
     [
       migrate(envFile),
@@ -160,7 +160,7 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
       const line = new RegExp(
         `^gatehouse: ${name} is not valid \\(.*: expected .*${RegExp.escape(form)}`,
       )
-      return [{ args: ['migrate'], env: { [name]: value } }, 1, line]
+      return [{ args: 'migrate', env: { [name]: value } }, 1, line]
     }),
   )
   const password = secret('database-password')
@@ -174,7 +174,7 @@ t.test('an invalid value is refused with the accepted form', async (t) => {
     ['postgres://', '5432,127.0.0.1:port'],
   ].map(([start, port]): RefusedCommand => {
     const url = `${start}gatehouse:${password}@127.0.0.1:${port}/db`
-    return [{ args: ['migrate'], env: { DATABASE_URL: url } }, 1, unshown]
+    return [{ args: 'migrate', env: { DATABASE_URL: url } }, 1, unshown]
   })
   await refuseCommands(t, undefined, [...rows, ...urls])
 })

@@ -15,6 +15,7 @@ import type { Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 // Commands beside a server on the embedded engine: it runs them, asked through its socket.
 
@@ -60,13 +61,13 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('what needs the database for itself is refused', async (t) => {
     const line = / has the database to itself: stop the server, /
     const move = ['db', 'move', '--to', 'postgres://127.0.0.1:1/x']
-    const target = { env, state: async () => (await runCli(['user', 'list'], { env })).stdout }
+    const target = { env, state: async () => (await runCli('user list', { env })).stdout }
     const folder = await temporaryFolder(t, 'backups')
     const whole = join(folder, 'whole')
-    t.match(await runCli(['backup', whole], { env: await postgres.env(t) }), { code: 0 })
+    t.match(await runCli(`backup ${whole}`, { env: await postgres.env(t) }), { code: 0 })
     await refuseCommands(t, target, [
-      [['serve', 'hooks'], 1, /held by another process/],
-      [['restore', whole], 1, line],
+      ['serve hooks', 1, /held by another process/],
+      [`restore ${whole}`, 1, line],
       [move, 1, line],
     ])
   })
@@ -77,12 +78,12 @@ t.test('commands beside a server on the embedded engine', async (t) => {
     t.equal(beside.code, 0)
     t.match(beside.about('migrations'), [/^ok \d+ applied$/])
     t.match(beside.about('runner'), ['warn cli, and no session can run: '])
-    const migrated = await runCli(['migrate'], { env })
+    const migrated = await runCli('migrate', { env })
     t.match(migrated, { code: 0, stdout: 'nothing to apply\n', stderr: '' })
   })
 
   await t.test('a command that says more than its caller takes waits each time', async (t) => {
-    const { code, stdout } = await runCli(['export'], { env })
+    const { code, stdout } = await runCli('export', { env })
     t.equal(code, 0)
     t.equal(stdout.split('\n').length, COUNT + 2)
     const warnings = server.logs().filter((line) => !line.startsWith('{'))
@@ -98,12 +99,12 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('a server that dies in between is a failure', (t) => diesBetween(t, env, server))
 
   t.ok(existsSync(socketPath), 'a crash leaves the socket')
-  const alone = await runCli(['provider', 'add', 'later', '--open'], { env })
+  const alone = await runCli('provider add later --open', { env })
   t.match(alone, { code: 0, stderr: /^generic:later created/ })
   const next = await startServer(t, { services: ['hooks'], env })
-  const listed = await runCli(['provider', 'list'], { env })
+  const listed = await runCli('provider list', { env })
   t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
-  const { stdout } = await runCli(['export'], { env })
+  const { stdout } = await runCli('export', { env })
   t.equal(stdout.match(/^l\d+,/gm)?.length, 1_000, 'what was reported is done, and nothing else')
   await next.stop()
   t.notOk(existsSync(socketPath), 'and takes it away when it stops')
@@ -117,7 +118,7 @@ async function diesBetween(
 ): Promise<void> {
   const input = new PassThrough()
   let [said, problem] = ['', '']
-  const ended = runHere(['import', '-', '--owner', 'operator@localhost'], env, {
+  const ended = runHere('import - --owner operator@localhost', env, {
     stdin: input,
     stdout: (text) => (said += text),
     stderr: (text) => (problem += text),
@@ -143,6 +144,6 @@ t.test('a connection that cannot be accepted ends no listener', async (t) => {
   t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links', 'ops'])
   for (const line of told) t.match(line, { level: 'error', error: 'accept ENFILE' })
   for (const service of ['hooks', 'links', 'ops'] as const) {
-    t.equal((await request(`${server[service]}/healthz`)).status, 200, service)
+    await expectStatus(200, request(`${server[service]}/healthz`), service)
   }
 })

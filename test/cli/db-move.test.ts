@@ -18,10 +18,10 @@ t.test('wrong usage, and a source that there is not', async (t) => {
   const url = 'postgres://127.0.0.1:1/x'
   const move = ['db', 'move', '--to', url]
   await refuseCommands(t, undefined, [
-    [['db', 'move'], 2, /Missing --to URL/],
-    [['db', 'move', '--to', 'mysql://x/y'], 2, /--to must be a postgres:\/\/ URL/],
+    ['db move', 2, /Missing --to URL/],
+    ['db move --to mysql://x/y', 2, /--to must be a postgres:\/\/ URL/],
     [
-      ['db', 'move', '--to', `postgres://u:${secret('as-argument')}@one,two/x`],
+      `db move --to postgres://u:${secret('as-argument')}@one,two/x`,
       2,
       '--to has a password, which others can see: give it by -',
     ],
@@ -63,7 +63,7 @@ t.test('an embedded database moves to a server', async (t) => {
     ],
   })
   t.same(await contentsOf(postgres, target), wanted, 'once more changes nothing')
-  t.match(await runCli(['check'], { env: target }), { code: 0 })
+  t.match(await runCli('check', { env: target }), { code: 0 })
   await idsGoOn(t, target)
 
   await refuseCommands(t, { env: source, state: () => contentsOf(postgres, target) }, [
@@ -87,7 +87,7 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
   const as = (word: string): string =>
     Object.assign(new URL(url), { username: role, password: word }).href
   const away = `postgres://someone:${secret('target-password')}@127.0.0.1:${await freePort()}/x`
-  const move = (to: string) => ({ args: ['db', 'move', '--to', '-'], input: `${to}\n` })
+  const move = (to: string) => ({ args: 'db move --to -', input: `${to}\n` })
   const schemas = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
   await refuseCommands(t, { env: source, state: () => postgres.query(target, schemas) }, [
     [
@@ -115,7 +115,7 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
 
 /** The server's next event has the id after the last one that there ever was, here one that was deleted. */
 async function idsGoOn(t: Test, target: Env): Promise<void> {
-  const added = await runCli(['provider', 'add', 'late', '--open', '--enable'], { env: target })
+  const added = await runCli('provider add late --open --enable', { env: target })
   t.match(added, { code: 0 })
   const server = await startServer(t, { services: ['hooks'], env: target })
   const url = `${server.hooks}/webhooks/generic/late`

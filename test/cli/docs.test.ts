@@ -7,6 +7,7 @@ import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const server = await startServer(t, { env: await postgres.env(t) })
@@ -34,7 +35,7 @@ t.test('each listener has the documentation, guarded like its pages', async (t) 
       }
     }
     for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
-      t.equal((await request(`${base}/-/docs/${path}`)).status, 404, path)
+      await expectStatus(404, request(`${base}/-/docs/${path}`), path)
     }
   }
 })
@@ -114,16 +115,16 @@ t.test('gatehouse docs', async (t) => {
   const desktop = { ...env, DISPLAY: ':0' }
   const stdout = `${server.links}/-/docs/\n`
   opens(0)
-  t.same(await runCli(['docs'], { env }), { code: 0, stdout, stderr: '' })
+  t.same(await runCli('docs', { env }), { code: 0, stdout, stderr: '' })
   t.notOk(existsSync(file), 'without a desktop nothing is opened')
   const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
-  t.match(await runCli(['docs'], { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
-  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 0, stdout, stderr: '' })
+  t.match(await runCli('docs', { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
+  t.same(await runCliProcess('docs', { env: desktop }), { code: 0, stdout, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), stdout.trim())
   opens(3)
   const stderr = 'xdg-open did not open it: exit code 3\n'
-  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 1, stdout, stderr })
-  t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
+  t.same(await runCliProcess('docs', { env: desktop }), { code: 1, stdout, stderr })
+  t.match(await runCli('docs', { env: { ...env, LINKS_ADDR: none } }), {
     code: 1,
     stdout: '',
     stderr: /^gatehouse: no running Gatehouse was found: start it.*unix socket.*HOOKS_BASE_URL/,

@@ -293,9 +293,9 @@ await t.test('the server of the configuration, or the one that is named', async 
   const unknown = 'HOOKS_ADDR names no address to call; give --from'
   const unset = { HOOKS_ADDR: '127.0.0.1:0' }
   await refuseCommands(t, undefined, [
-    [{ args: ['events', 'list'], env: unset }, 1, new RegExp(unknown)],
-    [{ args: ['forward', 'http://127.0.0.1:9/'], env: unset }, 1, new RegExp(unknown)],
-    [['events'], 2, 'Missing action: one of list, show, payload'],
+    [{ args: 'events list', env: unset }, 1, new RegExp(unknown)],
+    [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, new RegExp(unknown)],
+    ['events', 2, 'Missing action: one of list, show, payload'],
     [list('--limit', '0'), 2, /--limit must be/],
     [list('--since', 'x'), 2, /--since must be an event id or a time/],
     [list('--json-member', 'x'), 2, /--json-member must be path=value/],
@@ -303,11 +303,11 @@ await t.test('the server of the configuration, or the one that is named', async 
     [list('--verified', 'maybe'), 2, /--verified must be true or false/],
     [list('--header', 'a b'), 2, /--header must be name or name=value/],
     [list('--follow', '--until', '1h'), 2, /--follow takes no --text/],
-    [['events', 'list', '--from', 'ftp://x'], 2, /--from must be/],
+    ['events list --from ftp://x', 2, /--from must be/],
     [['events', 'show', ...from], 2, /Missing ID/],
     [['events', 'show', '999999', ...from], 1, /the server answers 404: There is no event/],
     [['events', 'payload', '999999', ...from], 1, /the server answers 404: There is no event/],
-    [['events', 'list', '--follow', '--from', 'http://127.0.0.1:1'], 1, /ECONNREFUSED/],
-    [['events', 'list', '--from', `${base}/log?x=`], 1, /the server answers 40[04]/],
+    ['events list --follow --from http://127.0.0.1:1', 1, /ECONNREFUSED/],
+    [`events list --from ${base}/log?x=`, 1, /the server answers 40[04]/],
   ])
 })

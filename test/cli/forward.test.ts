@@ -218,6 +218,7 @@ const KEEPS = `
 import { spawn } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { expectStatus } from '../helpers/refusals.ts'
 const [folder, ...args] = process.argv.slice(2)
 const { GATEHOUSE_EVENT_ID: id, GATEHOUSE_EVENT_HEADERS: file } = process.env
 const chunks = []
@@ -407,7 +408,7 @@ t.test('over TLS, under a path', async (t) => {
   const trust = { NODE_EXTRA_CA_CERTS: CERTIFICATE }
   const forwarder = startForward(t, [calm.url, '--from', proxy], trust)
   await forwarder.connected()
-  t.equal((await deliver(base, 'code_host', '{"over":"tls"}')).status, 202)
+  await expectStatus(202, deliver(base, 'code_host', '{"over":"tls"}'))
   await until(() => forwarder.lines().length === 1, 'the event')
   const stranger = openForward(t, [calm.url, '--from', proxy, '--name', 'stranger'])
   await until(() => /certificate/.test(stranger.said()), 'the certificate to be doubted')

@@ -21,6 +21,7 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import { request } from '../helpers/http.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 
@@ -52,7 +53,7 @@ t.test(
   'without a terminal and without flags: the embedded database on this machine',
   async (t) => {
     const { file, env } = await emptyPlace(t)
-    const { code, stdout, stderr } = await runCli(['init', '--file', file], { env })
+    const { code, stdout, stderr } = await runCli(`init --file ${file}`, { env })
     t.equal(code, 0, stderr)
     t.equal(stdout, '', 'no proxy, no setting')
     t.equal(modeOf(file), 0o600)
@@ -100,7 +101,7 @@ t.test('flags say everything; the server starts with the file', async (t) => {
   const started = { env: { ...env, GATEHOUSE_ENV_FILE: file }, services: ['hooks'] as const }
   const server = await startServer(t, started)
   const headers = { Host: 'hooks.lan.test', 'Remote-Email': 'ann@lan.test' }
-  t.equal((await request(`${server.hooks}/log`, { headers })).status, 200)
+  await expectStatus(200, request(`${server.hooks}/log`, { headers }))
 })
 
 t.test(
@@ -110,7 +111,7 @@ t.test(
     const first = `HOOKS_MAX_BODY=1MiB\nGATEHOUSE_SECRET_KEY='${secret('key')}'\n`
     writeFileSync(file, first, { mode: 0o644 })
     await refuseCommands(t, { env, state: async () => readFileSync(file, 'utf8') }, [
-      [['init', '--file', file], 1, /gatehouse\.env is there already: --force changes it/],
+      [`init --file ${file}`, 1, /gatehouse\.env is there already: --force changes it/],
     ])
     const flags = ['--force', '--ops-interval', '600']
     // A key of another length is one of the things that the check finds.
@@ -145,7 +146,7 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
   const other = join(await temporaryFolder(t, 'other'), 'file')
   writeFileSync(other, 'as it was')
   symlinkSync(other, `${file}.new`)
-  t.match(await runCli(['init', '--file', file], { env }), { code: 0 })
+  t.match(await runCli(`init --file ${file}`, { env }), { code: 0 })
   t.equal(readFileSync(other, 'utf8'), 'as it was')
   t.same(readdirSync(folder), ['gatehouse.env'])
 })
@@ -209,13 +210,13 @@ t.test(
 
     // With an executable that somebody has built it would go on.
     if (!existsSync(join(ROOT, 'dist/gatehouse'))) {
-      const failed = await runCli(['init', '--install'], { env: { ...env, DESTDIR: root } })
+      const failed = await runCli('init --install', { env: { ...env, DESTDIR: root } })
       t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
       t.notOk(existsSync(settings), 'without a program there are no settings')
     }
 
     const shell = { ...installing, DATABASE_URL: 'postgres://127.0.0.1:1/none' }
-    const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: shell })
+    const first = await runCli('init --install --ops-interval 600', { env: shell })
     t.equal(first.code, 0, first.stderr)
     t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
     t.match(first.stderr, /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m)
@@ -226,7 +227,7 @@ t.test(
     t.equal(modeOf(settings), 0o644)
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
     t.notOk(existsSync(key), 'the first start makes it in the data directory')
-    t.match(await runCli(['init', '--install'], { env: installing }), { code: 1 })
+    t.match(await runCli('init --install', { env: installing }), { code: 1 })
 
     const moved = secretKey()
     const state = join(root, 'var/lib/gatehouse')

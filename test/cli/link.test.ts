@@ -17,6 +17,7 @@ import type { Env } from '../helpers/program.ts'
 import { decodeQr, pixelsOfText } from '../helpers/qr.ts'
 import { contentsOf } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const BASE = 'https://go.example.com'
@@ -136,7 +137,7 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
       const { total, referrers, clients } = counted ?? { total: 0, referrers: [], clients: [] }
       return total === 1 && referrers.length === 1 && clients.length === 1 && counted
     }, 'the visit with its host and its client')
-    t.same(stats, (await ann.api('GET', `/links/${id}/stats`)).json, 'JSON as the API has it')
+    t.same(stats, await ann.read(`/links/${id}/stats`), 'JSON as the API has it')
     const { stdout } = await link(env, 'stats', 'visited')
     t.match(stdout, /^visits +1\nlast visit +\d{4}-.*\npeople +1\n/)
     t.match(stdout, /^came from +wiki\.example\.com 1$/m)
@@ -151,9 +152,9 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
       stderr: `plan is removed; for 30 days it can be restored: ${BASE}/-/deleted\n`,
     })
     await until(async () => (await leadsTo(base, '/plan')) === 404, 'its end')
-    const { stdout: audit } = await runCli(['audit', '--limit', '1', '--json'], { env })
+    const { stdout: audit } = await runCli('audit --limit 1 --json', { env })
     t.match(JSON.parse(audit), { actor: 'command', action: 'link delete', subject: 'plan' })
-    t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+    await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
     t.match(await printed(env, 'rm', 'plan'), [{ id, slug: 'plan' }])
   })
 })
@@ -164,7 +165,7 @@ t.test('lists of links, and what is refused', async (t) => {
   const ann = await links.user('ann')
   const joann = await links.user('joann')
   await links.user('gone')
-  await runCli(['user', 'disable', 'gone@example.com'], { env })
+  await runCli('user disable gone@example.com', { env })
   await makeLink(ann, 'alpha', { tags: ['red'], title: 'First of all' })
   await makeLink(ann, 'beta', { visibility: 'secure', archived: true })
   await makeLink(joann, 'gamma', { tags: ['red', 'blue'], max_visits: 1 })
@@ -283,11 +284,11 @@ t.test('lists of links, and what is refused', async (t) => {
       ),
     ])
     const socket = { env: { ...env, LINKS_ADDR: 'unix:/nowhere/links.sock' } }
-    t.match(await runCli(['link', 'show', 'alpha', '--qr'], socket), {
+    t.match(await runCli('link show alpha --qr', socket), {
       code: 1,
       stderr: /^gatehouse: the address of links is not known: .* set LINKS_BASE_URL\n$/,
     })
-    t.match(await runCli(['link', 'show', 'alpha'], socket), {
+    t.match(await runCli('link show alpha', socket), {
       code: 0,
       stdout: /^address +http:\/\/HOST\/alpha$/m,
     })

@@ -86,7 +86,7 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
   await refuseCommands(t, { env: keyless, state: rows }, [
     [words(`add x ${url}`), 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
   ])
-  const unread = await runCli(['notify', 'test', 'phone'], { env: keyless })
+  const unread = await runCli('notify test phone', { env: keyless })
   t.match(unread, { code: 1, stderr: /not taken: GATEHOUSE_SECRET_KEY is not set/ })
 })
 
@@ -104,6 +104,6 @@ await t.test('the running service sends to it, beside OPS_NOTIFY_URL', async (t)
   await until(async () => /could not be sent to nobody/.test(await waiting()), 'the failing one')
   t.match(await run('remove nobody'), { code: 0 })
   await until(async () => !/could not be sent/.test(await waiting()), 'nothing to be unsent')
-  const { stdout } = await runCli(['notify', 'list'], { env: ops.env })
+  const { stdout } = await runCli('notify list', { env: ops.env })
   t.match(stdout, /^OPS_NOTIFY_URL .*\nphone /m)
 })

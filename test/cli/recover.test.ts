@@ -129,7 +129,7 @@ await t.test('recover: what is refused, here and by a sender', async (t: Test) =
   await refuseCommands(t, target, [
     [words.slice(0, 3), 2, /--token must be a file with the token/],
     [{ args: [...words.slice(0, 3), '--token', '-'], input: 'a b' }, 2, /--token must be a file/],
-    [['recover', 'github', 'octo/app', '--token', 'ghp_x'], 2, /--token must be -/],
+    ['recover github octo/app --token ghp_x', 2, /--token must be -/],
     [words.with(2, 'a/b/c'), 2, of],
     [words.with(2, 'a/..'), 2, of],
     [[...words, '--since', '5'], 2, /--since must be a time such as/],

@@ -22,7 +22,7 @@ const COMMANDS =
   )
 
 t.test('help fits a screen, and leads to groups, commands and settings', async (t) => {
-  const screen = await runCli(['help'])
+  const screen = await runCli('help')
   t.match(screen, { code: 0, stderr: '' })
   for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, screen.stdout, flag)
   const rows = await commandTable.all()
@@ -52,7 +52,7 @@ t.test('help fits a screen, and leads to groups, commands and settings', async (
     t.equal(list.length, 1, `${name} is in one group`)
   }
 
-  const settings = await runCli(['help', 'settings'])
+  const settings = await runCli('help settings')
   for (const name of VARIABLE_NAMES) {
     const line = settings.stdout.split('\n').find((text) => text.startsWith(`${name} `))
     const flag = name.toLowerCase().replace(/^gatehouse_|^ops_(?=webhook)/, '')
@@ -63,7 +63,7 @@ t.test('help fits a screen, and leads to groups, commands and settings', async (
 })
 
 t.test('a command explains itself', async (t) => {
-  const one = await runCli(['provider', 'add', '--help'])
+  const one = await runCli('provider add --help')
   t.match(one, { code: 0, stderr: '' })
   t.match(
     one.stdout,
@@ -81,8 +81,8 @@ t.test('a command explains itself', async (t) => {
     t.match({ code, stdout }, { code: 0, stdout: start }, command)
   }
 
-  const common = await runCli(['checks', 'add', '--help'])
-  const ofType = await runCli(['checks', 'add', '--type', 'tcp', '--help'])
+  const common = await runCli('checks add --help')
+  const ofType = await runCli('checks add --type tcp --help')
   for (const [{ stdout }, has, lacks] of [
     [common, ['--type TYPE', '--every'], ['--host', '--url']],
     [ofType, ['--every', '--host TEXT +a name or an address \\(needed\\)'], ['--url']],
@@ -163,7 +163,7 @@ t.test('without its server, its database or its address, a command says what to 
       ],
     ),
     [
-      { args: ['serve', 'hooks'], env: taken },
+      { args: 'serve hooks', env: taken },
       1,
       new RegExp(
         `HOOKS_ADDR: another program listens on 127\\.0\\.0\\.1:${port} \\(ss -ltnp names it\\): stop it, ` +
@@ -171,7 +171,7 @@ t.test('without its server, its database or its address, a command says what to 
       ),
     ],
     [
-      ['migrate', '--hooks-addr', '8080'],
+      'migrate --hooks-addr 8080',
       1,
       'HOOKS_ADDR is not valid (it has no port from 0 to 65535): expected host:port, unix:/path, ',
     ],
@@ -179,11 +179,11 @@ t.test('without its server, its database or its address, a command says what to 
 })
 
 t.test('the man pages have every command, flag and variable', async (t) => {
-  const { code, stdout } = await runCli(['help', '--man'])
+  const { code, stdout } = await runCli('help --man')
   t.equal(code, 0)
   for (const command of COMMANDS) t.match(stdout, `\ngatehouse ${command.replace('-', '\\-')}`)
   t.match(stdout, '\n\\-\\-skip\\-failed\n')
-  const page = await runCli(['help', '--man-settings'])
+  const page = await runCli('help --man-settings')
   t.equal(page.code, 0)
   for (const name of VARIABLE_NAMES) t.match(page.stdout, new RegExp(`\n${name}(, |\n)`))
   t.match(page.stdout, '\nHOOKS_ADDR, \\-\\-hooks\\-addr\n')
@@ -209,7 +209,7 @@ t.test('the man pages have every command, flag and variable', async (t) => {
 })
 
 t.test('completion, as bash has it', async (t) => {
-  const { code, stdout } = await runCli(['completion', 'bash'])
+  const { code, stdout } = await runCli('completion bash')
   t.equal(code, 0)
   const complete = (...words: readonly string[]): readonly string[] => {
     const list = words.map((word) => `'${word}'`).join(' ')
@@ -224,7 +224,7 @@ t.test('completion, as bash has it', async (t) => {
   t.same(complete('gatehouse', 'provider', 'add', 'shop', '--se'), ['--secret'])
   t.same(complete('gatehouse', 'user', 'role', 'ann@example.com', 'a'), ['admin'])
   t.same(complete('gatehouse', 'import', 'links'), [''], 'the name of a file')
-  const { stdout: zsh } = await runCli(['completion', 'zsh'])
+  const { stdout: zsh } = await runCli('completion zsh')
   t.match(zsh, /^#compdef gatehouse\n/)
   t.ok(zsh.includes(stdout) && zsh.includes('bashcompinit'))
   if (lacks(deploymentParts.zsh) === false) {
@@ -233,7 +233,7 @@ t.test('completion, as bash has it', async (t) => {
     const shell = spawnSync('zsh', ['-f', '-c', script], { encoding: 'utf8' })
     t.match(shell, { stdout: / rotate /, stderr: '' }, 'the functions run in zsh')
   }
-  const { stdout: fish } = await runCli(['completion', 'fish'])
+  const { stdout: fish } = await runCli('completion fish')
   t.match(fish, /^complete -c gatehouse .*'gatehouse provider'.* -a 'add list /m)
 })
 
@@ -361,12 +361,12 @@ t.test('wrong usage of provider', async (t) => {
       ['--id-header x-own', '--id-header must be another header than that of header'],
     ]),
     [
-      { args: ['provider', 'add', 'a', '--secret', '-'], input: value },
+      { args: 'provider add a --secret -', input: value },
       2,
       '--secret is for --scheme: a token is made here',
     ],
     ...['x'.repeat(4_097), 'a\0b'].map((input): RefusedCommand => [
-      { args: ['provider', 'set', 'a', '--answer-body', '-'], input },
+      { args: 'provider set a --answer-body -', input },
       2,
       body,
     ]),

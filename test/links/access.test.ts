@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import type { Response } from '../helpers/http.ts'
 import { leadsTo, makeLink, startLinks, suggested, visit } from '../helpers/links.ts'
-import { refuses } from '../helpers/refusals.ts'
+import { expectStatus, refuses } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 
@@ -94,7 +94,7 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
     description: hidden,
     tags: [hidden],
   }
-  t.equal((await owner.api('PUT', `/links/${id}`, body)).status, 200)
+  await expectStatus(200, owner.api('PUT', `/links/${id}`, body))
   for (const path of ['house-secure', 'house-secure+', 'house-secur', 'House-Secure./x']) {
     for (const visitor of ['anonymous', 'stranger'] as const) {
       for (const accept of ['text/html', 'application/json']) {
@@ -210,19 +210,19 @@ await t.test('who may find a link sees in its preview what it is', async (t) => 
 await t.test('a right counts from the next visit on', async (t) => {
   const id = house.get('house-secure')
   const stranger = as('stranger')
-  t.equal((await visit(base, '/house-secure', stranger)).status, 403)
+  await expectStatus(403, visit(base, '/house-secure', stranger))
   const share = await owner.api<{ id: string }>('POST', `/links/${id}/shares`, {
     email: 'stranger@example.com',
   })
   t.equal(share.status, 201, 'who was named by the proxy once is a user')
-  t.equal((await visit(base, '/house-secure', stranger)).status, 302)
-  t.equal((await owner.api('DELETE', `/links/${id}/shares/${share.json.id}`)).status, 204)
-  t.equal((await visit(base, '/house-secure', stranger)).status, 403)
+  await expectStatus(302, visit(base, '/house-secure', stranger))
+  await expectStatus(204, owner.api('DELETE', `/links/${id}/shares/${share.json.id}`))
+  await expectStatus(403, visit(base, '/house-secure', stranger))
   const boss = api(await token('boss@example.com'))
   await boss('PUT', `/admin/users/${share.json.id}/role`, { role: 'admin' })
-  t.equal((await visit(base, '/house-secure', stranger)).status, 302)
+  await expectStatus(302, visit(base, '/house-secure', stranger))
   await boss('PUT', `/admin/users/${share.json.id}/role`, { role: 'user' })
-  t.equal((await visit(base, '/house-secure', stranger)).status, 403)
+  await expectStatus(403, visit(base, '/house-secure', stranger))
 })
 
 await t.test('the preview is a page that goes nowhere by itself', async (t) => {
@@ -244,7 +244,7 @@ await t.test('the preview is a page that goes nowhere by itself', async (t) => {
 await t.test('whoever sees an open page gets its style', async (t) => {
   // A foreign host name, which the pages below /-/ refuse.
   const headers = { host: 'go.elsewhere.example' }
-  t.equal((await visit(base, '/-/', { headers })).status, 403)
+  await expectStatus(403, visit(base, '/-/', { headers }))
   for (const [path, status] of [
     ['/house-public+', 200],
     ['/house-nothing', 404],
@@ -257,7 +257,7 @@ await t.test('whoever sees an open page gets its style', async (t) => {
     t.equal(page.headers['cross-origin-resource-policy'], 'same-origin', path)
     const files = [...page.text.matchAll(/(?:src|href)="(\/-\/assets\/[^"]+)"/g)]
     t.ok(files.length >= 3, 'a style sheet, a script and an icon')
-    for (const [, file = ''] of files) t.equal((await visit(base, file, { headers })).status, 200)
+    for (const [, file = ''] of files) await expectStatus(200, visit(base, file, { headers }))
   }
   const explorer = await visit(base, '/api/docs/swagger-ui-bundle.js', { headers })
   t.equal(explorer.status, 403, 'the files of the explorer are for its page')

@@ -6,7 +6,7 @@ import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
 import type { Caller } from '../helpers/links.ts'
-import { refuseAll, refuses } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -124,9 +124,7 @@ function refuse(
   at = links,
 ): Promise<void> {
   const state = async () =>
-    Promise.all(
-      ['/links', '/users'].map(async (of) => (await root.api('GET', `/admin${of}`)).json),
-    )
+    Promise.all(['/links', '/users'].map(async (of) => await root.read(`/admin${of}`)))
   return refuseAll(t, { service: 'links', base: `${at.base}/api/v1`, headers, state }, refusals)
 }
 
@@ -169,7 +167,7 @@ await t.test('addresses and keyword come from the configuration', async (t) => {
   const open = DESCRIBED.filter(({ isOpen }) => isOpen).map(({ path }) => path)
   t.same(open, ['/config'], 'this alone is open')
   t.match(document.servers, [{ url: base }, { url: '/' }])
-  t.equal((await links.api('gh_none')('GET', '/config')).status, 200, 'also by a bad token')
+  await expectStatus(200, links.api('gh_none')('GET', '/config'), 'also by a bad token')
   const url = 'https://go.example.com'
   for (const [env, short_keyword] of [
     [{ LINKS_BASE_URL: url }, 'go'],
@@ -330,9 +328,9 @@ await t.test('an extension of a browser may read replies, a page may not', async
     t.equal(reply.status, 200)
     t.same(allowed({ ...question.headers, ...reply.headers }), [], origin)
   }
-  t.equal((await call('OPTIONS', '/links', extension)).status, 401, 'without a method')
+  await expectStatus(401, call('OPTIONS', '/links', extension), 'without a method')
   const page = await request(`${base}/-/`, { headers: { origin: extension } })
   t.same(allowed(page.headers), [], 'pages')
   const named = { 'remote-email': ann.email, cookie: `token=${ann.token}` }
-  t.equal((await call('GET', '/links', extension, named)).status, 401, 'a token alone counts')
+  await expectStatus(401, call('GET', '/links', extension, named), 'a token alone counts')
 })

@@ -11,6 +11,7 @@ import type { Caller, Link, LinksServer } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const NO_VISITS = {
@@ -41,19 +42,19 @@ async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
     const url = `https://v${version}.test/`
     // Some of these are being read from the database when the change comes.
     const during = Array.from({ length: 4 }, () => leadsTo(base, '/docs'))
-    t.equal((await put(ann, link.id, { url })).status, 200)
+    await expectStatus(200, put(ann, link.id, { url }))
     t.equal(await leadsTo(base, '/docs'), url)
     await Promise.all(during)
     t.equal(await leadsTo(base, '/docs'), url, 'also after those that were under way')
     if (version % 4 > 0) continue
-    t.equal((await ann.api('DELETE', `/links/${link.id}`)).status, 204)
+    await expectStatus(204, ann.api('DELETE', `/links/${link.id}`))
     t.equal(await leadsTo(base, '/docs'), 404)
     link = await makeLink(ann, 'docs', { url: `https://again${version}.test/` })
     t.equal(await leadsTo(base, '/docs'), `https://again${version}.test/`)
   }
-  t.equal((await put(ann, link.id, { url: link.url, visibility: 'secure' })).status, 200)
+  await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'secure' }))
   t.equal(await leadsTo(base, '/docs', STRANGER), 403)
-  t.equal((await put(ann, link.id, { url: link.url, visibility: 'public' })).status, 200)
+  await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'public' }))
   t.equal(await leadsTo(base, '/docs', STRANGER), link.url)
 }
 
@@ -71,7 +72,7 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
    */
   async function whenTold(): Promise<void> {
     const url = `https://m${++turn}.test/`
-    t.equal((await put(ann, marker.id, { url })).status, 200)
+    await expectStatus(200, put(ann, marker.id, { url }))
     await until(async () => (await leadsTo(base, '/marker')) === url, 'the other server')
   }
   async function always(expected: string | number, what: string): Promise<void> {

@@ -6,13 +6,12 @@ import {
   listedAll,
   makeLink,
   nextOf,
-  pageUser,
   slugsIn,
   startPages,
   visitorAt,
 } from '../helpers/links.ts'
 import type { Caller } from '../helpers/links.ts'
-import { refuses } from '../helpers/refusals.ts'
+import { expectStatus, refuses } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const USERS = '/-/admin/users'
@@ -21,10 +20,10 @@ const OWN = '/-/own'
 const NO_USER = '00000000-0000-0000-0000-000000000000'
 
 const links = await startPages(t, postgres)
-const eve = await pageUser(links, 'eve', { admin: true })
-const ann = await pageUser(links, 'ann')
+const eve = await links.user('eve', { admin: true })
+const ann = await links.user('ann')
 const role = ({ id }: { id: string }): string => `${USERS}/${id}/role`
-const shown = async (path: string) => (await eve.get(path)).text
+const shown = async (path: string) => await eve.text(path)
 const listed = async (query: Readonly<Record<string, string>>) =>
   slugsIn(await shown(`${LINKS}?${new URLSearchParams(query).toString()}`)).join(' ')
 
@@ -157,7 +156,7 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
   t.match(await eve.get(LINKS, HTMX), { text: /^<div id="admin-links"/ })
   t.match(await eve.get(`${LINKS}?cursor=x`), { status: 400 })
 
-  const dora = await pageUser(links, 'dora')
+  const dora = await links.user('dora')
   for (const slug of ['dora-one', 'dora-two']) await makeLink(dora, slug)
   await dora.api('POST', `/links/${(await idsOf(dora))[0]}/owners`, { email: ann.email })
   t.equal(await listed({ owner: ' DORA@example.com ' }), 'dora-one dora-two')
@@ -167,8 +166,8 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
 })
 
 await t.test('chosen links are given a co-owner, or deleted', async (t) => {
-  const fay = await pageUser(links, 'fay')
-  const gil = await pageUser(links, 'gil')
+  const fay = await links.user('fay')
+  const gil = await links.user('gil')
   for (const slug of ['fay-1', 'fay-2', 'fay-3']) await makeLink(fay, slug)
   const [first = '', second = '', third = ''] = await idsOf(fay)
   const chosen = (...ids: readonly string[]) => ids.map((id) => `links=${id}`).join('&')
@@ -200,7 +199,7 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
   t.match(added.text, /A link: No link has this id\./)
   const { json } = await fay.api('GET', `/links/${first}/owners`)
   t.match(json, [{ email: fay.email }, { email: gil.email, is_primary: false }])
-  const history = (await fay.get(`/-/links/${first}`)).text
+  const history = await fay.text(`/-/links/${first}`)
   t.match(history, /eve@example\.com<\/bdi>\s+made/, 'by the admin, as a single change is')
   const nobody = `${chosen(third)}&email=nobody@example.com`
   const unknown = await eve.post(`${LINKS}/owners`, nobody, NAVIGATION)
@@ -219,10 +218,10 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
 })
 
 await t.test('an owner changes many of the own links, in portions', async (t) => {
-  const [ivy, jon] = [await pageUser(links, 'ivy'), await pageUser(links, 'jon')]
-  const own = (await ivy.get('/-/')).text
+  const [ivy, jon] = [await links.user('ivy'), await links.user('jon')]
+  const own = await ivy.text('/-/')
   t.match(own, /href="\/-\/own">Change several</)
-  t.match((await ivy.get(OWN)).text, /No links yet/)
+  t.match(await ivy.text(OWN), /No links yet/)
   for (let at = 0; at < 203; at++) await makeLink(ivy, `ivy-${1_000 + at}`)
   const shared = await makeLink(jon, 'jon-shared')
   const given = await makeLink(jon, 'jon-given', { visibility: 'secure' })
@@ -230,11 +229,11 @@ await t.test('an owner changes many of the own links, in portions', async (t) =>
   await jon.api('POST', `/links/${shared.id}/owners`, { email: ivy.email })
   await jon.api('POST', `/links/${given.id}/shares`, { email: ivy.email })
 
-  const page = (await ivy.get(`${OWN}?q=jon&owner=${jon.email}`)).text
+  const page = await ivy.text(`${OWN}?q=jon&owner=${jon.email}`)
   t.same(slugsIn(page), ['jon-shared'], 'owned and co-owned, nothing else')
   t.notMatch(page, 'id="filter-owner"', 'who has which links is for admins')
-  t.match((await ivy.get(OWN)).text, '204 links')
-  const whole = (await ivy.get(`${OWN}?q=ivy-&chosen=all`)).text
+  t.match(await ivy.text(OWN), '204 links')
+  const whole = await ivy.text(`${OWN}?q=ivy-&chosen=all`)
   const ids = [...whole.matchAll(/name="links" value="([^"]*)" checked/g)].map(([, id]) => id)
   t.equal(ids.length, 203, 'all are chosen, on one page')
 
@@ -264,9 +263,9 @@ await t.test('an owner changes many of the own links, in portions', async (t) =>
   t.match(tried, /Deleted 1 link\b[^]*Go on with the other 1 link…[^]*Not changed: 2 links/)
   t.notMatch(tried, /jon-only/, 'a name that the visitor may not see')
   for (const { id } of [foreign, given]) {
-    t.equal((await jon.api('GET', `/links/${id}`)).status, 200, 'only owners change a link')
+    await expectStatus(200, jon.api('GET', `/links/${id}`), 'only owners change a link')
   }
-  t.equal((await ivy.api('GET', `/links/${ids[0]}`)).status, 200, 'not asked for yet')
+  await expectStatus(200, ivy.api('GET', `/links/${ids[0]}`), 'not asked for yet')
   t.match(await visitorAt(links.base, '').get(OWN), { status: 403 })
   for (const path of ['chosen', 'delete', 'owners']) {
     const body = `links=${ids[0]}&action=delete&email=${jon.email}`
@@ -307,7 +306,7 @@ await t.test('for admins of this site only', async (t) => {
   }
   t.equal(await roleOf(ann), 'user')
   t.notMatch(await shown(USERS), 'x@example.com')
-  t.equal((await ann.api('GET', `/links/${id}`)).status, 200)
+  await expectStatus(200, ann.api('GET', `/links/${id}`))
   const image = { ...other, 'sec-fetch-dest': 'image' }
   t.match(await eve.get(`${LINKS}?q=a`, image), { status: 403 }, 'nor measures a search')
   t.match(await eve.get(USERS, { host: 'evil.test' }), { status: 403 }, 'nor under another name')

@@ -10,7 +10,6 @@ import {
   listedAll,
   makeLink,
   nextOf,
-  pageUser,
   slugsIn,
   startLinks,
   startPages,
@@ -20,6 +19,7 @@ import type { Link, PageUser, Visitor } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const UNSEEN = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
@@ -31,9 +31,9 @@ function countIn(text: string): string | undefined {
 
 const links = await startPages(t, postgres)
 const nobody = visitorAt(links.base, '')
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const eve = await pageUser(links, 'eve', { admin: true })
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const eve = await links.user('eve', { admin: true })
 const query = (text: string) => postgres.query(links.env, text)
 
 await t.test('before there is a first link', async (t) => {
@@ -41,14 +41,14 @@ await t.test('before there is a first link', async (t) => {
   t.match(empty.text, /Create your first link[^]*<form[^>]*action="\/-\/new"/)
   t.match(empty.text, /curl -H [^]*\/api\/v1\/links/)
   t.match(empty.text, /id="start-here"[^>]*hx-get="\/-\/"[^>]*hx-target="#links-results"/)
-  t.match((await ann.get('/-/tags')).text, /No link that you may see has a tag/)
+  t.match(await ann.text('/-/tags'), /No link that you may see has a tag/)
   for (const path of ['/-/?q=none', '/-/?role=owner', '/-/all']) {
     const { text } = await ann.get(path)
     t.notMatch(text, /start-here|first-link/, path)
     t.equal(countIn(text), undefined, 'no list, no count')
   }
   const { id } = await makeLink(bob, 'early')
-  t.match((await ann.get('/-/')).text, 'start-here', 'a link of somebody else is not the first')
+  t.match(await ann.text('/-/'), 'start-here', 'a link of somebody else is not the first')
   const own = await makeLink(ann, 'first')
   const fragment = await ann.get('/-/', HTMX)
   t.same(slugsIn(fragment.text), ['first'], 'what the page asks for meanwhile')
@@ -139,7 +139,7 @@ await t.test('lists hold what the visitor may find, and searches understand', as
   }
   t.same(await searched(eve, 'bob-'), ['bob-co', 'bob-hidden', 'bob-shared', 'zz-bob-public'])
   t.same(await listedAll(eve, '/-/'), [])
-  t.notMatch((await ann.get('/-/all')).text, 'bob-hidden')
+  t.notMatch(await ann.text('/-/all'), 'bob-hidden')
 
   const { text } = await ann.get('/-/all?q=zz-bob')
   t.match(text, /class="row-link" href="\/zz-bob-public\+"/, 'one that may not be read: preview')
@@ -148,7 +148,7 @@ await t.test('lists hold what the visitor may find, and searches understand', as
   t.match(text, />zz-bob-public\.test<[^]*<td role="cell" class="owner"><bdi>Bo of Lovelace</)
   t.notMatch(text, 'long end', 'a description is on the page of its link')
   t.match(text, 'data-copy="short-zz-bob-public"')
-  t.match((await ann.get('/-/all?q=bob-co')).text, `href="/-/links/${co.id}"`)
+  t.match(await ann.text('/-/all?q=bob-co'), `href="/-/links/${co.id}"`)
 
   const [page, fragment] = [await ann.get('/-/'), await ann.get('/-/', HTMX)]
   t.match(page.text, /^<!doctype html>/)
@@ -179,13 +179,13 @@ await t.test('what is no filter is refused; no other site measures a search', as
     }
     for (const dest of ['image', 'iframe', 'script', 'empty']) {
       const unseen = { ...UNSEEN, 'sec-fetch-dest': dest }
-      t.equal((await ann.get(`${path}?q=ann`, unseen)).status, 403, `${path} ${dest}`)
+      await expectStatus(403, ann.get(`${path}?q=ann`, unseen), `${path} ${dest}`)
     }
     const followed = { ...UNSEEN, 'sec-fetch-dest': 'document' }
-    t.equal((await ann.get(`${path}?q=ann`, followed)).status, 200, 'a link that is followed')
+    await expectStatus(200, ann.get(`${path}?q=ann`, followed), 'a link that is followed')
   }
-  t.equal((await ann.get('/-/?role=admin')).status, 400)
-  t.equal((await ann.get('/-/?tag=ann', UNSEEN)).status, 403)
+  await expectStatus(400, ann.get('/-/?role=admin'))
+  await expectStatus(403, ann.get('/-/?tag=ann', UNSEEN))
 })
 
 await t.test('tags of what one may see', async (t) => {
@@ -197,7 +197,7 @@ await t.test('tags of what one may see', async (t) => {
   t.same(await counts(ann), { ops: 1, open: 1, wiki: 3 })
   t.same(await counts(bob), { hers: 1, ops: 1, open: 1, wiki: 2 })
   t.same(await counts(eve), { hers: 1, ops: 1, open: 1, wiki: 3 }, 'an admin sees all')
-  t.same(slugsIn((await bob.get('/-/tags/wiki')).text), ['ann-public', 'bob-shared'])
+  t.same(slugsIn(await bob.text('/-/tags/wiki')), ['ann-public', 'bob-shared'])
   t.same(await listedAll(ann, '/-/tags?limit=2', 'tags'), ['open', 'ops', 'wiki'])
   t.same(await listedAll(ann, '/-/tags/wiki?limit=1'), ['ann-private', 'ann-public', 'bob-shared'])
 
@@ -214,12 +214,12 @@ await t.test('tags of what one may see', async (t) => {
   }
   const hidden = await ann.get('/-/tags/hers', NAVIGATION)
   t.match(hidden.text, /<!doctype html>[\s\S]*Tag not found\./)
-  t.equal((await ann.post('/-/tags')).status, 405)
-  t.equal((await ann.get('/-/tags/a%00b')).status, 404)
+  await expectStatus(405, ann.post('/-/tags'))
+  await expectStatus(404, ann.get('/-/tags/a%00b'))
 })
 
 await t.test('orders and counts of lists', async (t) => {
-  const cat = await pageUser(links, 'cat')
+  const cat = await links.user('cat')
   const all = ['aa', 'bb', 'cc', 'dd', 'ee']
   const ids: string[] = []
   for (const slug of all) {
@@ -245,11 +245,11 @@ await t.test('orders and counts of lists', async (t) => {
   t.same(await listedAll(cat, '/-/?sort=changed'), ['bb', 'ee', 'dd', 'cc', 'aa'])
   const others = await listedAll(bob, '/-/all?sort=clicks')
   t.same(others.slice(0, 2), ['cc', 'aa'], 'only what the visitor may see')
-  t.match((await cat.get('/-/?sort=created')).text, /<time datetime=/)
+  t.match(await cat.text('/-/?sort=created'), /<time datetime=/)
   const [own, every, foreign] = [
-    (await cat.get('/-/')).text,
-    (await eve.get('/-/all')).text,
-    (await bob.get('/-/all')).text,
+    await cat.text('/-/'),
+    await eve.text('/-/all'),
+    await bob.text('/-/all'),
   ]
   t.match(own, /data-slug="cc"[^]*?class="number">3</)
   t.match(own, /class="muted">you</)
@@ -261,7 +261,7 @@ await t.test('orders and counts of lists', async (t) => {
   t.match(every, 'href="/-/admin/usage#unused-title"')
   t.notMatch(foreign, 'Unused for')
 
-  const count = async (who: Visitor, path: string) => countIn((await who.get(path, HTMX)).text)
+  const count = async (who: Visitor, path: string) => countIn(await who.text(path, HTMX))
   t.equal(await count(cat, '/-/'), '5 links')
   t.equal(await count(cat, '/-/?visibility=private'), '1 link')
   t.equal(await count(cat, '/-/all?q=changed.test'), '1 link')
@@ -278,13 +278,13 @@ await t.test('orders and counts of lists', async (t) => {
   const page = await cat.get('/-/')
   t.equal(countIn(page.text), 'More than 1,000 links')
   const next = nextOf(page.text, 'links') ?? ''
-  t.equal(countIn((await cat.get(next)).text), undefined)
+  t.equal(countIn(await cat.text(next)), undefined)
   t.equal(await count(cat, '/-/all?q=n-'), undefined, 'a search is not counted')
   // Equal numbers of clicks stand in the order of slugs, also over pages.
   t.same(await listedAll(cat, '/-/'), [...byUse, ...many])
   t.same(await listedAll(cat, '/-/all?sort=clicks&q=n-00'), many.slice(0, 100))
   const [, cursor] = next.split('cursor=')
-  t.equal((await cat.get(`/-/?sort=created&cursor=${cursor}`)).status, 400, 'of another order')
+  await expectStatus(400, cat.get(`/-/?sort=created&cursor=${cursor}`), 'of another order')
 })
 
 await t.test(
@@ -292,7 +292,7 @@ await t.test(
   async (t) => {
     const direct = await startLinks(t, postgres)
     const operator = visitorAt(direct.base, '')
-    t.notMatch((await operator.get('/-/')).text, 'See the links of')
+    t.notMatch(await operator.text('/-/'), 'See the links of')
     await direct.user('cyd')
     await makeLink(await direct.user('dan'), 'dans')
     const { text } = await operator.get('/-/')
@@ -302,8 +302,8 @@ await t.test(
     t.same(await listedAll(operator, '/-/all?q=owner%3Adan%40example.com'), ['dans'])
 
     const { host } = new URL(direct.base)
-    t.match((await operator.get('/-/new')).text, `${host}/</span>`, 'with the port')
-    t.match((await operator.get('/-/slug?slug=docs')).text, `${host}/docs is free.`)
+    t.match(await operator.text('/-/new'), `${host}/</span>`, 'with the port')
+    t.match(await operator.text('/-/slug?slug=docs'), `${host}/docs is free.`)
     for (const [LINKS_BASE_URL, shown] of [
       ['https://go.example.com', '>go/docs is free.'],
       ['https://go.example.com:8443', '>go.example.com:8443/docs is free.'],

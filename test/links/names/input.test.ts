@@ -1,10 +1,10 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
-import { leadsTo, makeLink, pageUser, startLinks, startPages } from '../../helpers/links.ts'
+import { leadsTo, makeLink, startLinks, startPages } from '../../helpers/links.ts'
 import type { Link } from '../../helpers/links.ts'
 import { rawExchange } from '../../helpers/http.ts'
-import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
 import type { Refusal, RefusedCall } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
@@ -28,11 +28,7 @@ const refuser = {
   headers: { authorization: `Bearer ${ann.token}` },
   async state() {
     const { json } = await ann.api<{ links: readonly Link[] }>('GET', '/links?limit=200')
-    return [
-      json,
-      (await ann.api('GET', `${path}/shares`)).json,
-      (await bob.api('GET', '/users/me')).json,
-    ]
+    return [json, await ann.read(`${path}/shares`), await bob.read('/users/me')]
   },
 } as const
 
@@ -79,7 +75,7 @@ await t.test('a version that the client has is 304', async (t) => {
   for (const tag of [etag, `"x", W/${etag}`, '*']) {
     t.match(await asked(tag), { status: 304, headers: { etag } }, tag)
   }
-  t.equal((await asked('"x"')).status, 200)
+  await expectStatus(200, asked('"x"'))
 })
 
 await t.test('slug', async (t) => {
@@ -249,7 +245,7 @@ await t.test('url', async (t) => {
 await t.test('urls of the schemes that LINKS_SCHEMES names', async (t) => {
   const env = { LINKS_SCHEMES: 'mailto, TEL,slack', LINKS_BASE_URL: 'https://go.example.com' }
   const wide = await startPages(t, postgres, env)
-  const cy = await pageUser(wide, 'cy')
+  const cy = await wide.user('cy')
   for (const [slug, url, visit, to] of [
     ['mail', 'MAILTO:a@b.c', '/mail', 'MAILTO:a@b.c'],
     ['subject', 'mailto:ä@b.c?subject={1:hi}&x=1', '/subject', 'mailto:%C3%A4@b.c?subject=hi&x=1'],
@@ -320,7 +316,7 @@ await t.test('urls of the schemes that LINKS_SCHEMES names', async (t) => {
   const taken = await runCli(['import', '-', '--owner', cy.email], { env: wide.env, input })
   t.match(taken, { code: 1, stdout: /refused +share[^]*or begin with mailto:[^]*created 1/ })
   const narrow = { ...wide.env, LINKS_SCHEMES: '' }
-  const title = await runCli(['link', 'edit', 'phone', '--title', 'Call'], { env: narrow })
+  const title = await runCli('link edit phone --title Call', { env: narrow })
   t.match(title, { code: 0 }, 'a link that is there may be edited')
 })
 
@@ -392,7 +388,7 @@ await t.test('visibility and append_path', async (t) => {
     ...both('visibility', wrong, 'INVALID_VISIBILITY'),
     ...['true', 1, null].map((append_path): Refusal => [put({ append_path }), 400, 'BAD_REQUEST']),
   ])
-  t.equal((await ann.api('POST', '/links', { slug: 'refused', ...good })).status, 201, 'is free')
+  await expectStatus(201, ann.api('POST', '/links', { slug: 'refused', ...good }), 'is free')
 })
 
 /** Every operation that takes a body, with a good one, by somebody who may. */
@@ -442,7 +438,7 @@ for (const [at, [{ api, token }, method, of, body]] of takers.entries()) {
 await t.test('a body of exactly the limit is read', async (t) => {
   const text = JSON.stringify({ ...good, slug: 'padded' })
   const full = text.padEnd(LIMIT)
-  t.equal((await ann.api('POST', '/links', full)).status, 201)
+  await expectStatus(201, ann.api('POST', '/links', full))
   refuses(t, await ann.api('POST', '/links', `${full} `), [413, 'BODY_TOO_LARGE'])
   refuses(t, await ann.api('POST', '/links', [full, ' ']), [413, 'BODY_TOO_LARGE'])
 })
@@ -463,7 +459,7 @@ await t.test('a body where none is expected changes nothing', async (t) => {
   const get = await ann.api<Link>('GET', path, 'no json', length)
   t.same([get.status, get.json.slug], [200, 'kept'])
   const made = await makeLink(ann, 'to-go')
-  t.equal((await ann.api('DELETE', `/links/${made.id}`, '{"x":1}', length)).status, 204)
+  await expectStatus(204, ann.api('DELETE', `/links/${made.id}`, '{"x":1}', length))
 })
 
 await t.test('a body that ends early makes nothing', async (t) => {

@@ -3,7 +3,6 @@ import { backends } from '../../helpers/backends.ts'
 import {
   leadsTo,
   makeLink,
-  pageUser,
   startLinks,
   startPages,
   suggested,
@@ -12,7 +11,7 @@ import {
   type Link,
 } from '../../helpers/links.ts'
 import { run } from '../../helpers/postgres.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
@@ -21,9 +20,9 @@ const PAST = '2001-01-31T12:00:00.000Z'
 
 const links = await startPages(t, postgres)
 const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
 const NOBODY = visitorAt(base, '')
 
 /** Lets the expiry of a link pass: it is set as time would have it. */
@@ -49,7 +48,7 @@ await t.test('POST and PUT: set, left, cleared', async (t) => {
 
 await t.test('what is refused changes nothing', async (t) => {
   const { id } = await makeLink(ann, 'refused', { expires_at: FUTURE })
-  const state = async () => (await ann.api('GET', '/links')).json
+  const state = async () => await ann.read('/links')
   const headers = { authorization: `Bearer ${ann.token}` }
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{ expires_at: PAST }, /^expires_at must be in the future$/],
@@ -107,7 +106,7 @@ await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
     t.match(json, { status: 410 })
     t.same(JSON.parse(json.text), { error, code: 'GONE' })
   }
-  t.equal((await cyd.get('/over-secure')).status, 410)
+  await expectStatus(410, cyd.get('/over-secure'))
   const { text } = await visit(base, '/metrics')
   t.match(text, /gatehouse_links_visits_total\{outcome="gone"\} [1-9]/)
 })
@@ -118,9 +117,9 @@ await t.test('the clock ends a link that is in memory, and a PUT renews it', asy
   t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
   await until(async () => (await leadsTo(base, '/soon')) === 410, 'the expiry')
   t.ok(new Date() >= new Date(soon))
-  t.match((await ann.get('/soon')).text, 'It expired')
+  t.match(await ann.text('/soon'), 'It expired')
   const renewed = { url: 'https://soon.test/', expires_at: FUTURE }
-  t.equal((await ann.api('PUT', `/links/${id}`, renewed)).status, 200)
+  await expectStatus(200, ann.api('PUT', `/links/${id}`, renewed))
   t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
 })
 
@@ -136,15 +135,15 @@ await t.test(
     }
     await until(async () => (await stored()) === 1, 'the first click to be written')
     const look = { method: 'HEAD' }
-    t.equal((await visit(base, '/thrice', look)).status, 302, 'HEAD is no visit')
+    await expectStatus(302, visit(base, '/thrice', look), 'HEAD is no visit')
     const led = []
     for (let n = 0; n < 4; n++) led.push(await leadsTo(base, '/thrice'))
     t.same(led, ['https://thrice.test/', 'https://thrice.test/', 410, 410])
     const isOver = async () => (await visit(other.base, '/thrice', look)).status === 410
     await until(isOver, 'the other instance to hear of the last visit')
     t.equal(await stored(), 3)
-    t.match((await ann.get('/thrice')).text, 'All of its 3 visits are used up.')
-    t.match((await ann.get(`/-/links/${id}`)).text, '3 of 3')
+    t.match(await ann.text('/thrice'), 'All of its 3 visits are used up.')
+    t.match(await ann.text(`/-/links/${id}`), '3 of 3')
     const usedUp = async () => {
       const { json } = await ann.api<{ links: Link[] }>('GET', '/links?state=used_up')
       return json.links.map(({ slug }) => slug)
@@ -170,8 +169,8 @@ await t.test('max_visits is exact on one instance', async (t) => {
   const url = 'https://exact.test/'
   const put = (id: string, fields: object) => ann.api('PUT', `/links/${id}`, { url, ...fields })
   const restored = async (id: string) => {
-    t.equal((await ann.api('DELETE', `/links/${id}`)).status, 204)
-    t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+    await expectStatus(204, ann.api('DELETE', `/links/${id}`))
+    await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
   }
 
   await t.test('with an edit, a rename or a restore after each visit', async (t) => {
@@ -213,7 +212,7 @@ await t.test('max_visits is exact on one instance', async (t) => {
     await restored(id)
     redirected += await redirectedOf(paths)
     t.equal(redirected, 50)
-    const stats = async () => (await ann.api<{ total: number }>('GET', `/links/${id}/stats`)).json
+    const stats = async () => await ann.read<{ total: number }>(`/links/${id}/stats`)
     await until(async () => (await stats()).total === 50, 'all visits to be written')
   })
 
@@ -248,13 +247,13 @@ await t.test('did-you-mean and completions skip ended links', async (t) => {
   t.same(suggested(await ann.get('/roadma')), ['roadmap'])
   const typed = await ann.get('/-/suggest?q=roadmap')
   t.same(JSON.parse(typed.text)[1], ['roadmap'])
-  t.match((await ann.get('/-/all?q=roadmap')).text, /roadmap-old.*archived.*/s, 'lists have them')
+  t.match(await ann.text('/-/all?q=roadmap'), /roadmap-old.*archived.*/s, 'lists have them')
 })
 
 await t.test('the form', async (t) => {
   const fields = { slug: 'typed', url: 'https://typed.test/', visibility: 'public' }
   const end = { expires_at: '2099-01-31T12:00', max_visits: '9', archived: 'true' }
-  t.equal((await ann.post('/-/new', { ...fields, ...end })).status, 303)
+  await expectStatus(303, ann.post('/-/new', { ...fields, ...end }))
   const found = await ann.api<{ links: Link[] }>('GET', '/links?q=typed')
   const [link] = found.json.links
   t.match(link, { expires_at: FUTURE, max_visits: 9, archived: true })
@@ -263,7 +262,7 @@ await t.test('the form', async (t) => {
   t.match(form.text, /name="expires_at"[^>]*value="2099-01-31T12:00"/)
   t.match(form.text, /name="max_visits"[^>]*value="9"/)
   t.match(form.text, /name="archived"[^>]*checked/)
-  const shown = (await ann.get(at)).text
+  const shown = await ann.text(at)
   t.match(shown, /archived.*Renew it/s)
   const late = { ...fields, expires_at: '2001-01-31T12:00', max_visits: 'x' }
   const refused = await ann.post(`${at}/edit`, late, { 'hx-request': 'true' })
@@ -271,7 +270,7 @@ await t.test('the form', async (t) => {
   const past = await ann.post(`${at}/edit`, { ...late, max_visits: '' }, { 'hx-request': 'true' })
   t.match(past, { status: 400, text: /must be in the future/ })
   const empty = { ...fields, expires_at: '', max_visits: '' }
-  t.equal((await ann.post(`${at}/edit`, empty)).status, 303)
+  await expectStatus(303, ann.post(`${at}/edit`, empty))
   const { json } = await ann.api<Link>('GET', `/links/${link?.id}`)
   t.match(json, { expires_at: null, max_visits: null, archived: false })
 })
@@ -280,7 +279,7 @@ await t.test('the history says who ended it', async (t) => {
   const { id } = await makeLink(ann, 'told')
   const end = { archived: true, max_visits: 4, expires_at: FUTURE }
   await ann.api('PUT', `/links/${id}`, { url: 'https://told.test/', ...end })
-  const page = (await ann.get(`/-/links/${id}`)).text
+  const page = await ann.text(`/-/links/${id}`)
   t.match(page, 'archived the link')
   t.match(page, /set the limit of visits to <q><bdi>4/)
   t.match(page, /set the expiry to <time[^>]* datetime="2099-01-31T12:00:00.000Z"/)

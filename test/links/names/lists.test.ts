@@ -5,7 +5,7 @@ import { backends } from '../../helpers/backends.ts'
 import { insertLinks, makeLink, startLinks } from '../../helpers/links.ts'
 import type { Caller } from '../../helpers/links.ts'
 import { extent } from '../../helpers/program.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
 import type { Refusal } from '../../helpers/refusals.ts'
 import { walk, walksWhileOthersWrite } from './pagination-walk.ts'
 import type { List, Page } from './pagination-walk.ts'
@@ -21,7 +21,7 @@ const query = (text: string, params: readonly (string | number | null)[] = []) =
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const eve = await links.user('eve', { admin: true })
-const state = async (): Promise<unknown> => (await ann.api('GET', '/links')).json
+const state = async (): Promise<unknown> => await ann.read('/links')
 const headers = { authorization: `Bearer ${eve.token}` }
 const refuser = { service: 'links', base: `${links.base}/api/v1`, headers, state } as const
 
@@ -222,7 +222,7 @@ await t.test('what is no page, order or filter is refused', async (t) => {
   for (const [n, list] of lists.entries()) {
     const first = await eve.api<Page>('GET', `/links?limit=1&${list}`)
     const cursor = first.json.next_cursor ?? ''
-    t.equal((await eve.api('GET', `/links?${list}&cursor=${cursor}`)).status, 200, list)
+    await expectStatus(200, eve.api('GET', `/links?${list}&cursor=${cursor}`), list)
     const other = lists[(n + 1) % lists.length]
     refused.push([`GET /links?${other}&cursor=${cursor}`, ...BAD, text])
   }

@@ -8,22 +8,21 @@ import {
   leadsTo,
   listedAll,
   makeLink,
-  pageUser,
   startLinks,
   startPages,
   suggested,
   visit,
 } from '../../helpers/links.ts'
 import type { Caller, Link } from '../../helpers/links.ts'
-import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
 const links = await startPages(t, postgres)
 const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
-const root = await pageUser(links, 'root', { admin: true })
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
+const root = await links.user('root', { admin: true })
 const query = (text: string) => postgres.query(env, text)
 
 await t.test('aliases lead where the link does', async (t) => {
@@ -55,7 +54,7 @@ await t.test('aliases lead where the link does', async (t) => {
   t.match(renamed, { status: 200, json: { slug: 'guide', aliases: ['docs', 'handbook'] } })
   t.not(renamed.headers.etag, changed.headers.etag)
   for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), url)
-  t.match((await bob.api('GET', path)).json, { slug: 'guide' }, 'shares stay')
+  t.match(await bob.read(path), { slug: 'guide' }, 'shares stay')
   const tagged = await bob.api<{ links: Link[] }>('GET', '/tags/red/links')
   t.match(tagged.json.links, [{ slug: 'guide' }])
   const promoted = await ann.api<Link>('PUT', `${path}/slug`, { slug: 'handbook' })
@@ -63,7 +62,7 @@ await t.test('aliases lead where the link does', async (t) => {
   const same = await ann.api('PUT', `${path}/slug`, { slug: 'handbook' })
   t.equal(same.headers.etag, promoted.headers.etag, 'the name that it has: nothing changes')
 
-  t.equal((await ann.api('DELETE', path)).status, 204)
+  await expectStatus(204, ann.api('DELETE', path))
   const other = await makeLink(ann, 'guide')
   const named = /^another link has the name guide;/
   refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT', named])
@@ -80,7 +79,7 @@ await t.test('a link is restored without names that are taken, or under another'
   const own = await ann.api('POST', `${path}/shares`, { email: ann.email })
   refuses(t, own, [409, 'DUPLICATE_SHARE', 'this user owns the link, and may read it already'])
   const restored = async (query: string) => {
-    t.equal((await ann.api('DELETE', path)).status, 204)
+    await expectStatus(204, ann.api('DELETE', path))
     for (const slug of query.includes('slug=') ? [] : ['lost-b', 'lost']) {
       const isThere = (await leadsTo(base, `/${slug}`)) !== 404
       if (!isThere) await makeLink(bob, slug)
@@ -92,14 +91,14 @@ await t.test('a link is restored without names that are taken, or under another'
   const without = await ann.api<Link>('POST', `${path}/restore?without_taken=true`)
   t.match(without, { status: 200, json: { slug: 'lost-c', aliases: [], title: 'Lost' } })
   t.equal(await leadsTo(base, '/lost-c'), 'https://lost.test/')
-  t.equal((await bob.api('GET', path)).status, 200, 'shares stay')
+  await expectStatus(200, bob.api('GET', path), 'shares stay')
   t.match(await restored('?slug=found'), { status: 200, json: { slug: 'found', aliases: [] } })
   const { json } = await ann.api<{ changes: object[] }>('GET', `${path}/history`)
   t.match(json.changes[0], { action: 'restored', detail: { slug: ['lost-c', 'found'] } })
 
   await ann.api('DELETE', path)
   const form = (slug: string) => ann.post(`/-/deleted/${id}/restore-as`, { slug })
-  t.equal((await form('lost')).status, 409)
+  await expectStatus(409, form('lost'))
   t.match(await form(' Found-Again '), { status: 303, headers: { location: `/-/links/${id}` } })
   t.equal(await leadsTo(base, '/found-again'), 'https://lost.test/')
 })
@@ -155,31 +154,31 @@ await t.test('names that are refused', async (t) => {
 
 await t.test('pages of names: form, search, suggestions, history', async (t) => {
   const form = { slug: 'shelf', url: 'https://shelf.test/', aliases: ' Rack, cupboard ' }
-  t.equal((await ann.post('/-/new', form, NAVIGATION)).status, 303)
+  await expectStatus(303, ann.post('/-/new', form, NAVIGATION))
   const { json } = await ann.api<{ links: Link[] }>('GET', '/links?q=shelf')
   const [link] = json.links
   t.match(link, { slug: 'shelf', aliases: ['cupboard', 'rack'] })
   const page = `/-/links/${link?.id}`
-  t.match((await ann.get(page)).text, /Also known as[^]*cupboard[^]*Make it the name/)
-  t.match((await ann.get(`${page}/edit`)).text, /name="aliases"[^>]*value="cupboard, rack"/)
+  t.match(await ann.text(page), /Also known as[^]*cupboard[^]*Make it the name/)
+  t.match(await ann.text(`${page}/edit`), /name="aliases"[^>]*value="cupboard, rack"/)
   t.same(await listedAll(ann, '/-/?q=cupboard'), ['shelf'], 'found by an alias')
   t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
   const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
   t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
   t.match(await ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }), { status: 303 })
-  t.same((await ann.api<Link>('GET', `/links/${link?.id}`)).json.aliases, link?.aliases)
+  t.same((await ann.read(`/links/${link?.id}`)).aliases, link?.aliases)
 
   const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
   t.match(taken, { status: 409, text: /already taken/ })
   t.match(await ann.post(`${page}/slug`, { slug: ' Board ' }), { status: 303 })
-  const after = (await ann.get(page)).text
+  const after = await ann.text(page)
   t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
   t.same(await listedAll(ann, '/-/?q=board'), ['board'])
   t.same(await listedAll(ann, '/-/?q=shelf'), ['board'], 'the former name, too')
 
   // Names are no part of a version.
   const history = `/links/${link?.id}/history`
-  const { changes } = (await ann.api<{ changes: { id: number }[] }>('GET', history)).json
+  const { changes } = await ann.read<{ changes: { id: number }[] }>(history)
   const restored = await ann.api<Link>('POST', `${history}/${changes.at(-1)?.id}/restore`)
   t.match(restored.json, { slug: 'board', title: '', aliases: ['cupboard', 'rack', 'shelf'] })
 })
@@ -190,7 +189,7 @@ await t.test('imports and exports of aliases', async (t) => {
   const input =
     `${head}docs,https://docs.test/,ann@example.com,wiki;docs-too\n` +
     'wiki,https://wiki.test/,ann@example.com,\nbad,https://bad.test/,ann@example.com,-\n'
-  const made = await runCli(['import', '-', '--create-users', '--json'], { env: first, input })
+  const made = await runCli('import - --create-users --json', { env: first, input })
   t.equal(made.code, 1)
   const lines = made.stdout
     .trim()
@@ -204,7 +203,7 @@ await t.test('imports and exports of aliases', async (t) => {
   const more =
     `${head}docs,https://docs.test/,ann@example.com,docs-too\n` +
     'docs-too,https://x.test/,ann@example.com,\nwiki,https://wiki.test/,ann@example.com,fresh\n'
-  const again = await runCli(['import', '-', '--json'], { env: first, input: more })
+  const again = await runCli('import - --json', { env: first, input: more })
   t.match(again.stdout, /"docs","outcome":"unchanged"/)
   t.match(again.stdout, /"docs-too","outcome":"conflict"/, 'an alias has the name')
   t.match(
@@ -212,11 +211,11 @@ await t.test('imports and exports of aliases', async (t) => {
     /"wiki","outcome":"conflict","message":"the link is there, and its aliases/,
   )
 
-  const csv = (await runCli(['export'], { env: first })).stdout
+  const csv = (await runCli('export', { env: first })).stdout
   const copied = { env: second, input: csv }
-  t.equal((await runCli(['import', '-', '--create-users'], copied)).code, 0)
-  t.equal((await runCli(['export'], { env: second })).stdout, csv, 'byte by byte')
-  const golink = (await runCli(['export', '--format', 'jsonl'], { env: first })).stdout
+  t.equal((await runCli('import - --create-users', copied)).code, 0)
+  t.equal((await runCli('export', { env: second })).stdout, csv, 'byte by byte')
+  const golink = (await runCli('export --format jsonl', { env: first })).stdout
   const shorts = golink
     .trim()
     .split('\n')
@@ -280,7 +279,7 @@ await t.test('a link that a visitor may not find is not found by another spellin
   t.equal(await leadsTo(base, '/te-amdocs'), 'https://hidden.test/', 'who knows it may follow')
 
   const note = async (who: typeof ann, slug: string) =>
-    (await who.get(`/-/slug?slug=${slug}`, HTMX)).text
+    await who.text(`/-/slug?slug=${slug}`, HTMX)
   t.match(await note(cyd, 'teamdocs'), /teamdocs is free\. \S+\/team-docs exists, too\./)
   t.match(await note(ann, 'private'), /private is free\. \S+\/pri-vate exists, too\./)
   t.notMatch(await note(cyd, 'private'), 'exists')
@@ -399,7 +398,7 @@ await t.test('a loop does not tell where a secure link leads', async (t) => {
     for (const who of [ann, bob, root]) t.equal(await made(who, 'guess', url), LOOP.join(' '), way)
     t.equal(await made(eve, `other-${at}`, url), '201', 'where it does not lead')
     const { id } = await makeLink(eve, 'guess')
-    t.equal((await eve.api('PUT', `/links/${id}`, { url })).status, 200, 'so where it leads')
+    await expectStatus(200, eve.api('PUT', `/links/${id}`, { url }), 'so where it leads')
     await eve.api('DELETE', `/links/${id}`)
   }
   await ann.api('PUT', `/links/${vault.id}`, { url: `${base}/guess`, visibility: 'private' })

@@ -2,9 +2,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { makeLink, pageUser, slugsIn, startPages, visit, visitorAt } from '../../helpers/links.ts'
+import { makeLink, slugsIn, startPages, visit, visitorAt } from '../../helpers/links.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { startServer, type TestServer } from '../../helpers/server.ts'
 import { leadsTo } from '../../helpers/http.ts'
@@ -22,9 +22,9 @@ type Told = { readonly service: string; readonly message: string; readonly url: 
 const [, postgres] = backends
 const links = await startPages(t, postgres, { LINKS_SCHEMES: 'tel' })
 const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const root = await pageUser(links, 'root', { admin: true })
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const root = await links.user('root', { admin: true })
 const query = (text: string) => postgres.query(env, text)
 
 /** What hosts of a private network got, oldest first. */
@@ -85,7 +85,7 @@ async function addLink(slug: string, url: string, fields: Record<string, unknown
   ids.set(slug, (await makeLink(ann, slug, { url, ...fields })).id)
 }
 const checkPath = (slug: string) => `/links/${ids.get(slug) ?? ''}/check`
-const checkOf = async (slug: string) => (await ann.api<Check>('GET', checkPath(slug))).json
+const checkOf = async (slug: string) => await ann.read<Check>(checkPath(slug))
 
 /** Lets time pass: what is stored is this much older then. */
 const pass = (hours: number) =>
@@ -129,7 +129,7 @@ for (const n of [1, 2]) await addLink(`same-${n}`, at(11, `/same-${n}`))
 const PLANNED = 13
 
 await t.test('off: nothing is asked, and the page says so', async (t) => {
-  t.match((await ann.get('/-/health')).text, /Checks are off.*LINKS_CHECK/s)
+  t.match(await ann.text('/-/health'), /Checks are off.*LINKS_CHECK/s)
   t.match(await checkOf('fine'), { enabled: true, checkable: true, state: 'unchecked' })
   t.same(await query('select * from links.health'), [])
   t.same(asked, [])
@@ -138,11 +138,11 @@ await t.test('off: nothing is asked, and the page says so', async (t) => {
 await t.test('a link is left out, and checked again', async (t) => {
   const off = await ann.api('PUT', checkPath('left-out'), { enabled: false })
   t.match(off, { status: 200, json: { enabled: false, checkable: false } })
-  t.equal((await ann.api('PUT', checkPath('fine'), { enabled: false })).status, 200)
+  await expectStatus(200, ann.api('PUT', checkPath('fine'), { enabled: false }))
   const path = `/-/links/${ids.get('fine') ?? ''}`
   t.equal(leadsTo(await ann.post(`${path}/check`, { enabled: 'true' })), path)
   t.match(await checkOf('fine'), { enabled: true, checkable: true })
-  t.match((await ann.get(path)).text, /had the address checked again.*left the address out/s)
+  t.match(await ann.text(path), /had the address checked again.*left the address out/s)
 })
 
 await t.test('what is refused changes nothing', async (t) => {
@@ -163,8 +163,8 @@ await t.test('what is refused changes nothing', async (t) => {
     [`GET ${path}`, 403, 'FORBIDDEN'],
     [{ call: `PUT ${path}`, body: { enabled: false } }, 403, 'FORBIDDEN'],
   ])
-  t.equal((await ann.get('/-/admin/missing')).status, 403)
-  t.equal((await bob.post(`/-/links/${ids.get('fine') ?? ''}/check`, {})).status, 403)
+  await expectStatus(403, ann.get('/-/admin/missing'))
+  await expectStatus(403, bob.post(`/-/links/${ids.get('fine') ?? ''}/check`, {}))
 })
 
 let servers: readonly TestServer[] = []
@@ -251,7 +251,7 @@ await t.test('they are broken a day after the first look, also after a restart',
 })
 
 await t.test('the report: own links for users, all for admins, by page', async (t) => {
-  t.same((await bob.api<Report>('GET', '/checked-links')).json.checked_links, [])
+  t.same((await bob.read<Report>('/checked-links')).checked_links, [])
   const first = await root.api<Report>('GET', '/checked-links?limit=2')
   const cursor = encodeURIComponent(first.json.next_cursor ?? '')
   const last = await root.api<Report>('GET', `/checked-links?limit=2&cursor=${cursor}`)
@@ -296,13 +296,13 @@ await t.test('owners are named once in a notice, which ends when the link is wel
 await t.test('missing slugs: asked for most first, for admins', async (t) => {
   const other = servers[0]?.links ?? ''
   for (const slug of ['wiki', 'Wiki', 'wiki/a', 'lunch', 'wp-login.php', 'Übung', 'wanted']) {
-    t.equal((await visit(other, `/${encodeURI(slug)}`)).status, 404)
+    await expectStatus(404, visit(other, `/${encodeURI(slug)}`))
   }
   await visit(other, '/lunch', { method: 'HEAD' })
   await makeLink(ann, 'wanted')
   type Missing = { readonly missing_slugs: readonly { slug: string; visits: number }[] }
   const counts = async () =>
-    (await root.api<Missing>('GET', '/admin/missing-slugs')).json.missing_slugs
+    (await root.read<Missing>('/admin/missing-slugs')).missing_slugs
       .map(({ slug, visits }) => `${slug} ${visits}`)
       .join(', ')
   await until(async () => (await counts()) === 'wiki 3, lunch 1', 'all counts to be written')

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { RESERVED_SLUGS } from '../../../services/links/names/links/slug.ts'
 import { backends } from '../../helpers/backends.ts'
 import { rawExchange, request } from '../../helpers/http.ts'
-import { refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
 import {
   insertLinks,
   leadsTo,
@@ -329,9 +329,9 @@ await t.test('no visit reaches what is reserved', async (t) => {
     if (slug === 'healthz' || slug === 'metrics') continue
     t.equal(await leadsTo(base, `/${slug}`), 404, slug)
     t.equal(await leadsTo(base, `/${slug}/more`), 404, `${slug}/more`)
-    t.equal((await request(`${base}/${slug}`, { method: 'POST' })).status, 404, `POST ${slug}`)
+    await expectStatus(404, request(`${base}/${slug}`, { method: 'POST' }), `POST ${slug}`)
   }
-  t.equal((await request(`${base}/healthz`)).status, 200)
-  t.equal((await request(`${base}/metrics`)).status, 200)
+  await expectStatus(200, request(`${base}/healthz`))
+  await expectStatus(200, request(`${base}/metrics`))
   t.equal(await leadsTo(base, '/-/nothing'), 404)
 })

@@ -6,13 +6,13 @@ import {
   NAVIGATION,
   insertLinks,
   makeLink,
-  pageUser,
   startLinks,
   startPages,
   suggested,
   visitorAt,
 } from '../../helpers/links.ts'
 import type { Visitor } from '../../helpers/links.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
 const DESCRIPTION = '/-/opensearch.xml'
@@ -30,9 +30,9 @@ async function offers(who: Visitor, q: string, headers = {}) {
 }
 
 const links = await startPages(t, postgres)
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const eve = await pageUser(links, 'eve', { admin: true })
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const eve = await links.user('eve', { admin: true })
 const nobody = visitorAt(links.base, '')
 await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
 await makeLink(ann, 'docs-hidden', { visibility: 'private' })
@@ -72,7 +72,7 @@ await t.test(
     t.equal((await nobody.get('/docs/a?b=1')).headers.location, 'https://docs.test/a?b=1')
     const port = Number(new URL(links.base).port) + 1
     for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
-      t.equal((await go(ann, q)).status, 200, 'another place')
+      await expectStatus(200, go(ann, q), 'another place')
     }
     for (const q of [
       '//evil.test',
@@ -99,7 +99,7 @@ await t.test('else to what may have been meant', async (t) => {
   t.equal(hostile.status, 200)
   t.notMatch(hostile.text, /<img src=x|<i>|value="&quot;/)
   t.match(await go(ann, 'no\0ne'), { status: 200, text: 'No link is named “none”' })
-  for (const q of ['x'.repeat(5_000), '%']) t.equal((await go(ann, q)).status, 200)
+  for (const q of ['x'.repeat(5_000), '%']) await expectStatus(200, go(ann, q))
 })
 
 await t.test('only what the visitor may see is suggested', async (t) => {
@@ -211,7 +211,7 @@ await t.test('an unknown name: titles and parts of slugs', async (t) => {
 })
 
 await t.test('fields complete what is typed', async (t) => {
-  const [cid, dora] = [await pageUser(links, 'cid'), await pageUser(links, 'dora')]
+  const [cid, dora] = [await links.user('cid'), await links.user('dora')]
   const fay = await links.user('fay')
   const { id: own } = await makeLink(cid, 'own', { tags: ['wiki', 'work'] })
   await makeLink(dora, 'open', { tags: ['well-known'] })
@@ -229,8 +229,8 @@ await t.test('fields complete what is typed', async (t) => {
   t.same(await tags(cid, 'well_k'), ['well-known'])
   for (const who of [dora, eve]) t.same(await tags(who, 'w-'), ['w-secret'], 'what one may see')
   for (const none of ['ä', '%', '\0', 'x'.repeat(3_000)]) t.same(await tags(cid, none), [])
-  t.match((await cid.get('/-/new')).text, /list="link-tags-list"[^]*<option value="wiki"/)
-  t.match((await cid.get(`/-/links/${own}/edit`)).text, '<option value="wiki, work"')
+  t.match(await cid.text('/-/new'), /list="link-tags-list"[^]*<option value="wiki"/)
+  t.match(await cid.text(`/-/links/${own}/edit`), '<option value="wiki, work"')
 
   // All people for admins, else those of the links that one may read.
   const people = (who: Visitor, email: string) => completed(who, 'people', { email })
@@ -243,13 +243,13 @@ await t.test('fields complete what is typed', async (t) => {
   t.same(await people(cid, ''), ['dora@example.com', 'fay@example.com'])
   t.same(await people(cid, ' F'), ['fay@example.com'])
   for (const none of ['%', '_id', '\0']) t.same(await people(dora, none), [])
-  const page = (await dora.get(`/-/links/${hidden}`)).text
+  const page = await dora.text(`/-/links/${hidden}`)
   t.match(page, /list="owners-email-list"[^]*<option value="cid@example\.com"/)
   t.match(page, 'id="shares-email-list"')
-  t.notMatch((await cid.get(`/-/links/${hidden}`)).text, /datalist/, 'where nothing may be added')
+  t.notMatch(await cid.text(`/-/links/${hidden}`), /datalist/, 'where nothing may be added')
   const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
   for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
-    t.equal((await nobody.get(path)).status, 403, path)
-    t.equal((await cid.get(path, foreign)).status, 403, path)
+    await expectStatus(403, nobody.get(path), path)
+    await expectStatus(403, cid.get(path, foreign), path)
   }
 })
