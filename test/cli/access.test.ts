@@ -1,8 +1,6 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import type { CliResult } from '../helpers/cli.ts'
+import { t, type Test } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { refuseCommands, runCli, type CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { fillTokens } from '../helpers/links.ts'
 import { modern } from '../helpers/mcp.ts'
@@ -37,21 +35,17 @@ function madeBy(t: Test, { code, stdout, stderr }: CliResult, form = /^[\w-]{43}
 
 const madeToken = (t: Test, ended: CliResult) => madeBy(t, ended, /^gh_[0-9A-Za-z]{43}\n$/)
 
-await eachBackend(t, 'provider and endpoint beside a server', async (t: Test, backend) => {
-  const env = await backend.env(t)
+t.test('provider and endpoint beside a server', async (t) => {
+  const env = await postgres.env(t)
   const { hooks: base } = await startServer(t, { services: ['hooks'], env })
 
-  /** At once when the server itself made the change, and on PostgreSQL as soon as it has heard of it. */
-  async function expectStatus(what: string, status: number, ask: () => Promise<number>) {
-    if (backend.name === 'embedded') t.equal(await ask(), status, what)
-    else await until(async () => (await ask()) === status, `${what} to answer ${status}`)
+  /** As soon as the server has heard of the change. */
+  const delivers = (name: string, token: string, status: number) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
+    const to = { method: 'POST', headers, body: '{}' }
+    const ask = async () => (await request(`${base}/webhooks/generic/${name}`, to)).status
+    return until(async () => (await ask()) === status, `${name} to answer ${status}`)
   }
-  const delivers = (name: string, token: string, status: number) =>
-    expectStatus(name, status, async () => {
-      const headers = { 'content-type': 'application/json', authorization: `Bearer ${token}` }
-      const to = { method: 'POST', headers, body: '{}' }
-      return (await request(`${base}/webhooks/generic/${name}`, to)).status
-    })
 
   const added = await run(env, 'provider add ci')
   t.match(added, { stderr: /generic:ci created, disabled.*provider enable ci/ })
@@ -79,13 +73,11 @@ await eachBackend(t, 'provider and endpoint beside a server', async (t: Test, ba
 
   const made = await run(env, 'endpoint add agent')
   const token = madeBy(t, made)
-  // Which port it is that stands as 0 in the configuration, the server alone knows.
-  if (backend.name === 'embedded') t.match(made.stderr, `"url": "${base}/mcp/agent"`)
-  const status = async (): Promise<number> =>
+  const status = async () =>
     (await modern({ url: `${base}/mcp/agent`, token }, 'tools/list')).status
-  await expectStatus('the endpoint', 200, status)
+  await until(async () => (await status()) === 200, 'the endpoint')
   t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: /agent is revoked/ })
-  await expectStatus('the endpoint', 401, status)
+  await until(async () => (await status()) === 401, 'its end')
 })
 
 t.test('lists of providers and endpoints, and what is refused', async (t) => {

@@ -1,6 +1,6 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { ANN, auditOf, command, PROXIED } from '../helpers/audit.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { postForm, startHooks } from '../helpers/hooks.ts'
 import { startServer } from '../helpers/server.ts'
@@ -9,8 +9,8 @@ import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 
-await eachBackend(t, 'the command, beside a server and without one', async (t: Test, backend) => {
-  const env = { ...FREE, ...(await backend.env(t)) }
+await t.test('the command, beside a server and without one', async (t) => {
+  const env = { ...FREE, ...(await postgres.env(t)) }
   await command(env, 0, 'provider', 'add', 'before', '--open')
   const server = await startServer(t, { services: ['hooks', 'links'], env })
   await command(env, 0, 'provider', 'add', 'beside', '--open')

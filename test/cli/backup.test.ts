@@ -3,13 +3,17 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import client from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
-import type { RefusedCommand } from '../helpers/cli.ts'
+import {
+  runOk,
+  refuseCommands,
+  runCli,
+  runCliProcess,
+  type RefusedCommand,
+} from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import { contentsOf, seedStatements } from '../helpers/transfer.ts'
@@ -51,13 +55,13 @@ t.test('a backup moves a database from one engine to the other and back', async 
     stdout: /^hooks\.events +1004 /m,
     stderr: / restored and verified\nsecrets of 1 target of notices need the key of the backup's /,
   })
-  t.match(await runCli(`backup ${second}`, { env: other }), { code: 0 })
+  await runOk(`backup ${second}`, { env: other })
   sameRows(t, first, second)
 
   const target = await postgres.emptyEnv(t)
-  t.match(await runCli(`restore ${second}`, { env: target }), { code: 0 })
+  await runOk(`restore ${second}`, { env: target })
   t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
-  t.match(await runCli(`backup ${second} --force`, { env: target }), { code: 0 })
+  await runOk(`backup ${second} --force`, { env: target })
   sameRows(t, first, second)
   t.same(readdirSync(folder).toSorted(), ['first', 'second'], 'nothing else is left')
 })
@@ -89,7 +93,7 @@ t.test('a backup of an older database is restored and brought up to date', async
   const old = await olderDatabase()
   await postgres.query(old, LARGE)
   const file = join(await temporaryFolder(t, 'backups'), 'old')
-  t.match(await runCli(`backup ${file}`, { env: old }), { code: 0 })
+  await runOk(`backup ${file}`, { env: old })
   t.same(await postgres.query(old, LEVEL), [{ level: 1 }], 'a backup migrates nothing')
 
   const env = await postgres.emptyEnv(t)
@@ -108,7 +112,7 @@ t.test('a backup of an older database is restored and brought up to date', async
 t.test('a backup that has no space for its last bytes is none', async (t) => {
   const env = await postgres.env(t)
   const folder = await temporaryFolder(t, 'backups')
-  t.match(await runCli(['backup', join(folder, 'whole')], { env }), { code: 0 })
+  await runOk(['backup', join(folder, 'whole')], { env })
   const { size } = statSync(join(folder, 'whole'))
   // Files may have one byte less: the last write takes a part of what it is given.
   const program = ['prlimit', `--fsize=${size - 1}`, process.execPath, 'server.ts']
@@ -154,11 +158,8 @@ t.test('a file that is there is kept, one that is replaced is so as a whole', as
       1,
       /^gatehouse: there is no database in .*: nothing to back up$/,
     ],
-    ['backup', 2, 'Missing FILE'],
-    ['restore', 2, 'Missing FILE'],
-    ['restore a --force', 2, '"restore" takes no --force'],
   ])
-  t.match(await runCli(`backup ${file} --force`, { env }), { code: 0 })
+  await runOk(`backup ${file} --force`, { env })
   t.match(readFileSync(file, 'utf8').slice(0, 18), 'gatehouse backup 1')
 })
 
@@ -229,7 +230,7 @@ t.test('a file that is not as it was made is refused before anything is opened',
 
 t.test('a file that says what is not so, or does harm, leaves nothing', async (t) => {
   const env = await postgres.emptyEnv(t)
-  const users = async (): Promise<unknown> => {
+  const users = async () => {
     const is = `select to_regclass('links.users') is not null as is`
     const [there] = await postgres.query(env, is)
     // No user as long as there is no table of them.
@@ -255,7 +256,7 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
     refusedFile(Buffer.concat([bomb, rows]), /a row that is too long/),
     refusedFile(twice, /the two databases do not have the same tables/),
   ])
-  t.match(await runCli(`restore ${whole}`, { env }), { code: 0 }, 'the true one is taken then')
+  await runOk(`restore ${whole}`, { env })
   t.same(await users(), [{ n: 1 }])
 })
 

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { createServer as createHttp } from 'node:http'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo, ListenOptions, Server } from 'node:net'
+import { connect, createServer, type AddressInfo, type ListenOptions, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { LOW_FREE, MIN_FREE, freeSpaceFinding } from '../../commands/house/checks/configuration.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { FREE, check, refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
+import { runOk, FREE, check, refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
@@ -237,7 +236,7 @@ t.test('the data directory: its rights, and whether it is one', async (t) => {
 })
 
 t.test('room for the data, as far as the bounds go', async (t) => {
-  const level = (free: number): string => freeSpaceFinding('/data', free).level
+  const level = (free: number) => freeSpaceFinding('/data', free).level
   t.same([level(MIN_FREE - 1), level(LOW_FREE - 1), level(LOW_FREE)], ['warn', 'warn', 'ok'])
   const { detail } = freeSpaceFinding('/data', 10e6)
   t.equal(detail, 'only 9 MiB in /data: make room, 64 MiB at least')
@@ -322,7 +321,7 @@ t.test('a client that comes while addresses are looked at', async (t) => {
   // It says nothing when it is asked who it is: meanwhile the first address is held.
   const mute = portOf(await listen(t, createServer(), ANY_PORT))
   let [looking, came] = [true, 0]
-  const knock = (): void => {
+  const knock = () => {
     // It never ends the connection by itself.
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     client.once('connect', () => (came += 1))
@@ -446,7 +445,7 @@ t.test('a database that can not be used: check says so, and no command begins', 
   await unusable(env, right, ['serve links', 'migrate'])
   // The remedy that the line names.
   await run(databases.url(), `grant create on database ${guest.pathname.slice(1)} to ${role}`)
-  t.match(await runCli('migrate', { env }), { code: 0 })
+  await runOk('migrate', { env })
   await run(databases.url(), `revoke create on database ${guest.pathname.slice(1)} from ${role}`)
   await finds(t, env, 0, { database: [/^ok /] })
 

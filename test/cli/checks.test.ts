@@ -36,7 +36,7 @@ async function json<T = Shown>(words: string): Promise<T> {
   return JSON.parse(stdout)
 }
 
-const namesOf = async (): Promise<readonly string[]> =>
+const namesOf = async () =>
   (await json<readonly Shown[]>('list')).map(({ service, name }) => `${service}/${name}`)
 await until(async () => (await namesOf()).length === 1, 'the check of the file')
 
@@ -79,12 +79,12 @@ await t.test('a check that is made by hand', async (t) => {
 })
 
 await t.test('checks: what is refused', async (t) => {
-  const state = async (): Promise<unknown> => [
+  const state = async () => [
     await namesOf(),
     (await json('show store/db')).check,
     (await json('show shop/front')).check,
   ]
-  const checksOf = (words: string) => ['checks', ...words.split(' ')]
+  const checksOf = (words: string) => `checks ${words}`
   const add = (words: string) => checksOf(`add x --service s ${words}`)
   const tcp = (words: string) => add(`--type tcp --host h ${words}`)
   const none = 'there is no check "store/none": checks list shows all as SERVICE/NAME'
@@ -128,7 +128,7 @@ await t.test('checks: what is refused', async (t) => {
 const mutedUntil = async () => (await json('show shop/front')).muted_until
 
 await t.test('mute, a window to come, and unmute', async (t) => {
-  const windows = async (): Promise<unknown> =>
+  const windows = async () =>
     await postgres.query(env, 'select service, check_name, reason, author from ops.mutes')
   const mute = (...words: readonly string[]) =>
     runCli(['checks', 'mute', ...words, '--reason', 'we move'], { env })

@@ -3,8 +3,14 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
-import type { RefusedCommand } from '../helpers/cli.ts'
+import {
+  FREE,
+  check,
+  refuseCommands,
+  runCli,
+  runHere,
+  type RefusedCommand,
+} from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -192,10 +198,9 @@ t.test(
     await change('HOOKS_FRESHNESS_S=100\n')
     const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
     const { hooks, logs } = await startServer(t, { services: ['hooks'], env })
-    const answers = (key: string, status: number): Promise<unknown> =>
+    const answers = (key: string, status: number) =>
       until(async () => (await delivery(hooks, key)) === status, `an answer ${status}`)
-    const kept = (): readonly string[] =>
-      logs().filter((line) => line.includes('configuration not re-read'))
+    const kept = () => logs().filter((line) => line.includes('configuration not re-read'))
 
     t.equal(await delivery(hooks, first), 404, 'not configured')
     await change(`HOOKS_CODE_HOST_SECRET=${first}\n`)
@@ -271,7 +276,7 @@ t.test('what counts at once, and what waits for the next start', async (t) => {
     'GATEHOUSE_WATCHDOG_S=50',
   ]
   await write(former)
-  const env = { ...(await backends[0].env(t)), GATEHOUSE_ENV_FILE: file }
+  const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
   const server = await startServer(t, { services: ['hooks', 'links'], env })
   const ask = async (url: string, headers: Readonly<Record<string, string>>) =>
     (await request(url, { headers })).status

@@ -1,9 +1,8 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { runOk, refuseCommands, runCli } from '../helpers/cli.ts'
 import { freePort } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
@@ -18,7 +17,6 @@ t.test('wrong usage, and a source that there is not', async (t) => {
   const url = 'postgres://127.0.0.1:1/x'
   const move = ['db', 'move', '--to', url]
   await refuseCommands(t, undefined, [
-    ['db move', 2, /Missing --to URL/],
     ['db move --to mysql://x/y', 2, /--to must be a postgres:\/\/ URL/],
     [
       `db move --to postgres://u:${secret('as-argument')}@one,two/x`,
@@ -63,7 +61,7 @@ t.test('an embedded database moves to a server', async (t) => {
     ],
   })
   t.same(await contentsOf(postgres, target), wanted, 'once more changes nothing')
-  t.match(await runCli('check', { env: target }), { code: 0 })
+  await runOk('check', { env: target })
   await idsGoOn(t, target)
 
   await refuseCommands(t, { env: source, state: () => contentsOf(postgres, target) }, [
@@ -84,8 +82,7 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
   const password = secret('guest-password')
   await run(databases.url(), `create role ${role} login password '${password}'`)
   t.teardown(() => run(databases.url(), `drop role ${role}`))
-  const as = (word: string): string =>
-    Object.assign(new URL(url), { username: role, password: word }).href
+  const guest = Object.assign(new URL(url), { username: role, password }).href
   const away = `postgres://someone:${secret('target-password')}@127.0.0.1:${await freePort()}/x`
   const move = (to: string) => ({ args: 'db move --to -', input: `${to}\n` })
   const schemas = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
@@ -96,19 +93,9 @@ async function refusedServers(t: Test, source: Env): Promise<void> {
       /^gatehouse: the server can't be reached \(.*ECONNREFUSED.*\); try again: nothing was moved$/,
     ],
     [
-      move(as(password)),
+      move(guest),
       1,
       'the role may not create the extension pg_trgm: grant it CREATE on the database',
-    ],
-    [
-      move(as(secret('wrong-password'))),
-      1,
-      /^gatehouse: the server .*password authentication failed/,
-    ],
-    [
-      move(`${away}?target_session_attrs=none`),
-      1,
-      'target_session_attrs none is not supported; expected read-write',
     ],
   ])
 }

@@ -30,8 +30,11 @@ t.test('each listener has the documentation, guarded like its pages', async (t) 
         [{ host: 'evil.example' }, 403],
         [{ 'x-forwarded-for': '203.0.113.7' }, 403],
       ] as const) {
-        const answer = await request(`${base}/-/docs/${path}`, { headers })
-        t.equal(answer.status, status, `${path} ${JSON.stringify(headers)}`)
+        await expectStatus(
+          status,
+          request(`${base}/-/docs/${path}`, { headers }),
+          `${path} ${JSON.stringify(headers)}`,
+        )
       }
     }
     for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
@@ -48,8 +51,7 @@ t.test('every page is there, and every link on it leads somewhere', async (t) =>
   async function textAt(path: string) {
     const known = texts.get(path)
     if (known !== undefined) return known
-    const page = await request(server.hooks + path)
-    t.equal(page.status, 200, path)
+    const page = await expectStatus(200, request(server.hooks + path), path)
     texts.set(path, page.text)
     return page.text
   }
@@ -90,8 +92,10 @@ t.test('a page is drawn as it was written', async (t) => {
 
 t.test('a search finds parts of pages, those with the words in their heading first', async (t) => {
   const found = async (text: string) => {
-    const page = await request(`${BASE}search?${new URLSearchParams({ q: text })}`)
-    t.equal(page.status, 200)
+    const page = await expectStatus(
+      200,
+      request(`${BASE}search?${new URLSearchParams({ q: text })}`),
+    )
     return [addressesOf(page.text, '<a href').filter((href) => href.includes('#')), page.text]
   }
   t.equal((await found('qr codes'))[0]?.[0], '/-/docs/links#qr-codes')

@@ -4,19 +4,25 @@ import { createServer, request as httpRequest } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
 import { processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { SIGNED_ENV, addProvider, deliver, post, startHooks } from '../helpers/hooks.ts'
-import { signatureHeaders } from '../helpers/hooks.ts'
-import type { Ack, Bytes } from '../helpers/hooks.ts'
+import {
+  SIGNED_ENV,
+  addProvider,
+  deliver,
+  post,
+  startHooks,
+  type Ack,
+  type Bytes,
+  signatureHeaders,
+} from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/replays.ts'
-import type { Receiver } from '../helpers/replays.ts'
+import { expectStatus } from '../helpers/refusals.ts'
+import { startReceiver, type Receiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -200,7 +206,7 @@ t.test('--text and --json-member choose, also what comes later', async (t) => {
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const SECONDS = 700_000 + process.pid
 const long = `sleep ${SECONDS}`
-const sleepers = (): readonly number[] => processesWith(long)
+const sleepers = () => processesWith(long)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
@@ -218,7 +224,6 @@ const KEEPS = `
 import { spawn } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { expectStatus } from '../helpers/refusals.ts'
 const [folder, ...args] = process.argv.slice(2)
 const { GATEHOUSE_EVENT_ID: id, GATEHOUSE_EVENT_HEADERS: file } = process.env
 const chunks = []
@@ -345,7 +350,7 @@ t.test('--coalesce passes over all but the newest', async (t) => {
     echo "$GATEHOUSE_EVENT_ID" >> "$1/seen"
     while [ -e "$1/hold" ]; do sleep 0.05; done
     [ "$GATEHOUSE_EVENT_TYPE" != bad ]`
-  const seen = (): readonly number[] => linesOf(join(folder, 'seen')).map(Number)
+  const seen = () => linesOf(join(folder, 'seen')).map(Number)
   await writeFile(hold, '')
   const forwarder = openForward(t, ['--coalesce', ...shell('newest', script, folder)])
   await forwarder.connected()

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { runOk, FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
@@ -146,7 +146,7 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
   const other = join(await temporaryFolder(t, 'other'), 'file')
   writeFileSync(other, 'as it was')
   symlinkSync(other, `${file}.new`)
-  t.match(await runCli(`init --file ${file}`, { env }), { code: 0 })
+  await runOk(`init --file ${file}`, { env })
   t.equal(readFileSync(other, 'utf8'), 'as it was')
   t.same(readdirSync(folder), ['gatehouse.env'])
 })
@@ -245,7 +245,7 @@ t.test(
     }
 
     const named = ['init', '--force', '--file', settings, '--ops-interval', '900']
-    t.equal((await runCli(named, { env: installing })).code, 0)
+    await runOk(named, { env: installing })
     t.equal(modeOf(settings), 0o644, 'named or not, the unit can read it')
   },
 )

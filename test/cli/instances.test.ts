@@ -1,22 +1,19 @@
 import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { addDestination, eventOf } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
-import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
-import type { Link } from '../helpers/links.ts'
+import { leadsTo, linksServer, makeLink, type Link } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { ended, opsServer, startGate } from '../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ENGINE_FLAGS, extent, inLongRun } from '../helpers/program.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
@@ -97,11 +94,10 @@ await t.test('instances share the listeners', async (t: Test) => {
     await ended(ops)
   })
 
-  await t.test('a changed link counts in all of them', async (t) => {
+  await t.test('a changed link counts in all of them', async () => {
     for (let version = 1; version <= COUNT; version++) {
       const url = `https://v${version}.test/`
-      const put = await ann.api<Link>('PUT', `/links/${link.id}`, { url })
-      t.equal(put.status, 200)
+      const put = await expectStatus(200, ann.api<Link>('PUT', `/links/${link.id}`, { url }))
       link = put.json
       const visits = () => Promise.all(NUMBERS.map(() => leadsTo(links.base, '/docs')))
       await until(async () => (await visits()).every((to) => to === url), 'the new address')
@@ -110,12 +106,12 @@ await t.test('instances share the listeners', async (t: Test) => {
 
   await t.test('one that is killed takes nothing along, and comes back', async (t) => {
     const streams = NUMBERS.map(() => follow(t, `${server.hooks}/events`))
-    const base = (): string => server.hooks
+    const base = () => server.hooks
     const loads = [true, false].map((keepsConnections) =>
       startLoad(t, { base, sender, senders: 3, keepsConnections, restMs: 20 }),
     )
     const acked = () => loads.flatMap((load) => load.acked)
-    const underWay = async (): Promise<void> => {
+    const underWay = async () => {
       const enough = acked().length + BETWEEN
       await until(() => acked().length >= enough, 'the load to be under way', 30_000)
     }
@@ -143,7 +139,7 @@ await t.test('instances share the listeners', async (t: Test) => {
       await stream.stop()
       t.same(stream.ids, ids, 'it has every event once and in order')
     }
-    const got = (): readonly number[] => [...new Set(target.received.map(eventOf))]
+    const got = () => [...new Set(target.received.map(eventOf))]
     await until(() => got().length === ids.length, 'the destination to have all', 30_000)
     t.same(
       got().toSorted((a, b) => a - b),

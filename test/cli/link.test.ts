@@ -1,12 +1,10 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import type { RefusedCommand } from '../helpers/cli.ts'
+import { refuseCommands, runCli, refusedRows } from '../helpers/cli.ts'
 import {
-  insertLinks,
   leadsTo,
   makeLink,
+  openLinks,
   startLinks,
   visit,
   type Caller,
@@ -160,7 +158,7 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
 })
 
 t.test('lists of links, and what is refused', async (t) => {
-  const links = await startLinks(t, postgres)
+  const links = await openLinks(t)
   const { env } = links
   const ann = await links.user('ann')
   const joann = await links.user('joann')
@@ -178,7 +176,7 @@ t.test('lists of links, and what is refused', async (t) => {
   ]) {
     await run(env['DATABASE_URL'] ?? '', `update links.${change}`)
   }
-  const slugs = async (words = ''): Promise<readonly string[]> =>
+  const slugs = async (words = '') =>
     (await printed(env, 'list', ...words.split(' ').filter(Boolean))).map(({ slug }) => slug)
 
   await t.test('of everybody, filtered and sorted', async (t) => {
@@ -214,7 +212,7 @@ t.test('lists of links, and what is refused', async (t) => {
       slug: `many-${String(at).padStart(3, '0')}`,
       owners: [joann.email],
     }))
-    await insertLinks(links, postgres, rows)
+    await links.store(rows)
     t.same(
       await slugs(`--owner ${joann.email} --search many`),
       rows.map(({ slug }) => slug),
@@ -225,20 +223,8 @@ t.test('lists of links, and what is refused', async (t) => {
     const none = 'no link has this slug'
     const time =
       /^gatehouse: --expires must be a time with its zone .*, or a whole number with s, m/
-    const rows = (
-      start: string,
-      code: 1 | 2,
-      ...cases: readonly (readonly [words: string, line: string | RegExp])[]
-    ) =>
-      cases.map(([words, line]): RefusedCommand => [
-        `link ${start}${words}`.split(' '),
-        code,
-        line,
-      ])
     await refuseCommands(t, { env, state: () => contentsOf(postgres, env) }, [
-      ...rows(
-        '',
-        1,
+      ...refusedRows('link', 1, [
         ['show nothing', none],
         ['edit nothing --title x', none],
         ['rm nothing', none],
@@ -246,18 +232,14 @@ t.test('lists of links, and what is refused', async (t) => {
         ['add alpha https://a.test/', 'slug already taken'],
         ['add free ftp://a.test/', /^gatehouse: url must be an http:\/\/ or https:\/\/ URL with/],
         ['list --owner no@example.com', /no user has the e-mail address/],
-      ),
-      ...rows(
-        'add free https://a.test/ --owner ',
-        1,
+      ]),
+      ...refusedRows('link add free https://a.test/ --owner', 1, [
         ['no@example.com', /no user has the e-mail/],
         ['gone@example.com', /this user is disabled/],
-      ),
+      ]),
     ])
     await refuseCommands(t, undefined, [
-      ...rows(
-        '',
-        2,
+      ...refusedRows('link', 2, [
         ['make', /Unknown action "make", expected one of list, show, add, edit, rm, stats/],
         ['add a_b https://a.test/', /^gatehouse: SLUG must have 2 to 64 of a-z/],
         ['add api https://a.test/', /^gatehouse: SLUG is reserved/],
@@ -269,10 +251,8 @@ t.test('lists of links, and what is refused', async (t) => {
         ['list --state gone', /must be active, expired, used_up or archived/],
         ['list --limit 0', /--limit must be a whole number/],
         [`list --search ${'x'.repeat(201)}`, /^gatehouse: --search may have 200/],
-      ),
-      ...rows(
-        'add free https://a.test/ ',
-        2,
+      ]),
+      ...refusedRows('link add free https://a.test/', 2, [
         ['--expires 2020-01-31T12:00:00Z', /must be in the future/],
         ['--expires soon', time],
         ['--expires 999999999d', time],
@@ -281,7 +261,7 @@ t.test('lists of links, and what is refused', async (t) => {
         ['--tag ä', /^gatehouse: tags: each must have 1 to 50/],
         [`--title ${'x'.repeat(201)}`, /--title may have 200/],
         ['--visibility open', /must be public, private or secure/],
-      ),
+      ]),
     ])
     const socket = { env: { ...env, LINKS_ADDR: 'unix:/nowhere/links.sock' } }
     t.match(await runCli('link show alpha --qr', socket), {

@@ -59,7 +59,7 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
 })
 
 await t.test('a bad one is refused in a line, and nothing is changed', async (t) => {
-  const words = (line: string) => ['notify', ...line.split(' ')]
+  const words = (line: string) => `notify ${line}`
   const add = (flags: string) => words(`add x ${url} ${flags}`)
   const none = /there is no target other/
   const times = /two times of the day such as 22:00-07:00/
@@ -98,9 +98,9 @@ await t.test('the running service sends to it, beside OPS_NOTIFY_URL', async (t)
     `insert into notices.notices (service, level, message, site, path, created_at)
      values ('shop', 'critical', 'x', 'ops', '/events', now())`,
   )
-  const got = (path: string): boolean => received.some((request) => request.path === path)
+  const got = (path: string) => received.some((request) => request.path === path)
   await until(() => got('/phone') && got('/configured'), 'both targets to be told')
-  const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+  const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
   await until(async () => /could not be sent to nobody/.test(await waiting()), 'the failing one')
   t.match(await run('remove nobody'), { code: 0 })
   await until(async () => !/could not be sent/.test(await waiting()), 'nothing to be unsent')

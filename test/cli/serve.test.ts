@@ -8,18 +8,29 @@ import {
   statSync,
   symlinkSync,
 } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli, runCliProcess, runHere } from '../helpers/cli.ts'
-import type { RefusedCommand } from '../helpers/cli.ts'
+import {
+  FREE,
+  refuseCommands,
+  runCli,
+  runCliProcess,
+  runHere,
+  type RefusedCommand,
+} from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { childrenOf, isRunning } from '../helpers/process-figures.ts'
-import { ROOT, exitOf, recordProcess, runFolder, spawnProgram } from '../helpers/program.ts'
-import type { Env } from '../helpers/program.ts'
+import {
+  ROOT,
+  exitOf,
+  recordProcess,
+  runFolder,
+  spawnProgram,
+  type Env,
+} from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -90,8 +101,6 @@ t.test(
     t.same([status, stdout], [1, ''])
     const line = /^gatehouse: this is Node [\d.]+, and Gatehouse needs Node 26 or newer: .+\n$/
     t.match(stderr, line)
-    const current = await runCliProcess('version', { program: [process.execPath, program] })
-    t.match(current, { code: 0, stdout: /^\d/, stderr: '' })
   },
 )
 
@@ -122,7 +131,7 @@ t.test('a stop while another instance migrates', async (t) => {
   const ends = `select pg_terminate_backend(pid) from pg_stat_activity
                  where datname = current_database() and query like '%pg_sleep(600)'`
   t.teardown(() => postgres.query(env, ends))
-  const locks = (isHeld: boolean) => async (): Promise<boolean> => {
+  const locks = (isHeld: boolean) => async () => {
     const text = `select 1 from pg_locks l join pg_database d on d.oid = l.database
                    where locktype = 'advisory' and granted = $1 and datname = current_database()`
     return (await postgres.query(env, text, [isHeld])).length > 0

@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import { createLog } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli, runCliProcess } from '../helpers/cli.ts'
-import type { CliProcessOptions } from '../helpers/cli.ts'
+import { runOk, runCli, runCliProcess, type CliProcessOptions } from '../helpers/cli.ts'
 
 const [, postgres] = backends
 
@@ -17,7 +16,7 @@ t.test('what stands in the database commands no terminal', async (t) => {
   await runCli('user add ann@example.com', { env })
   const line = 'docs,https://docs.example/,ann@example.com'
   const input = `slug,url,owner\n${line}\n`
-  t.match(await runCli('import -', { env, input }), { code: 0 })
+  await runOk('import -', { env, input })
   await postgres.query(
     env,
     `update links.users set display_name = '${NAME}'; update links.links set title = '${NAME}'`,

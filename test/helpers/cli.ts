@@ -75,6 +75,13 @@ export async function runCli(
   return { code, stdout, stderr }
 }
 
+/** Runs a command that must succeed. */
+export async function runOk(words: Words, options?: CliOptions): Promise<CliResult> {
+  const ended = await runCli(words, options)
+  if (ended.code === 0) return ended
+  throw new Error(`${wordsOf(words).join(' ')} ended with ${ended.code}: ${ended.stderr}`)
+}
+
 /** Runs a command in this process, which prints as it goes on, and gives its exit code. */
 export async function runHere(
   words: Words,
@@ -209,6 +216,5 @@ export async function check(env: Env, args: readonly string[] = []): Promise<Che
 
 /** Brings a database up to date by the product's own command, as preparation: throws when it fails. */
 export async function migrate(env: Env): Promise<void> {
-  const { code, stderr } = await runCli(['migrate'], { env })
-  if (code !== 0) throw new Error(`'migrate' ended with ${code}, expected 0: ${stderr}`)
+  await runOk('migrate', { env })
 }

@@ -2,7 +2,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
-import type { Backend } from './backends.ts'
+import { backends } from './backends.ts'
+import type { Backend, Param, Row } from './backends.ts'
 import { runCli } from './cli.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
@@ -27,6 +28,10 @@ export type LinksServer = {
   token(email: string, options?: { scope?: 'full' | 'read' | 'create' }): Promise<string>
   /** Calls the API with a token, or without one. */
   api(token?: string): Api
+  /** Looks into its database, where that is on a server. */
+  query(text: string, params?: readonly Param[]): Promise<readonly Row[]>
+  /** Stores many links there (`insertLinks`). */
+  store(links: readonly StoredLink[]): Promise<void>
 }
 
 /** A user who calls the API. */
@@ -88,6 +93,16 @@ export function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<L
   return startLinks(t, backend, { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8', ...env })
 }
 
+/** Starts `serve links` on PostgreSQL, on a fresh database or on that of `env`. */
+export function openLinks(t: Owner, env?: Env): Promise<LinksServer> {
+  return startLinks(t, backends[1], env)
+}
+
+/** The same behind a proxy on this machine that says who visits. */
+export function openPages(t: Owner, env?: Env): Promise<LinksServer> {
+  return startPages(t, backends[1], env)
+}
+
 /** What `startLinks` gives, for a server that runs already. */
 export function linksServer(server: TestServer, env: Env): LinksServer {
   const base = server.links
@@ -124,7 +139,9 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
         refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals),
     }
   }
-  return { server, base, env, api, token, user }
+  const query = (text: string, params?: readonly Param[]) => run(url ?? '', text, params)
+  const store = (links: readonly StoredLink[]) => insertLinks({ env }, backends[1], links)
+  return { server, base, env, api, token, user, query, store }
 }
 
 /** Makes a user who also visits the pages. */

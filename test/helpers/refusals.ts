@@ -87,14 +87,14 @@ function membersOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** A call that must have this status. */
-export async function expectStatus(
+/** A call that must have this status; gives the answer. */
+export async function expectStatus<A extends { readonly status: number; readonly text: string }>(
   status: number,
-  call: Promise<{ readonly status: number | undefined; readonly text: string }>,
+  call: Promise<A>,
   what = '',
-): Promise<void> {
+): Promise<A> {
   const answer = await call
-  if (answer.status === status) return
+  if (answer.status === status) return answer
   const said = answer.text.slice(0, 300)
   throw new Error(`${what} answered ${answer.status}, expected ${status}: ${said}`)
 }

@@ -1,15 +1,16 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openApiOf, operationsOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, startLinks } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
-import { expectStatus, refuseAll, refuses } from '../helpers/refusals.ts'
-import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
+import { makeLink, openLinks, type Caller } from '../helpers/links.ts'
+import {
+  expectStatus,
+  refuseAll,
+  refuses,
+  type Refusal,
+  type RefusedCall,
+} from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
 const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 
@@ -93,7 +94,7 @@ const BELOW_ADMIN = ['GET /admin/nothing', 'GET /admin/', 'POST /admin/users']
 /** Refused to others before the query and the id are looked at. */
 const ADMIN_CALLS = ['GET /admin/links', 'GET /admin/users?limit=x', 'PUT /admin/users/no-id/role']
 
-const links = await startLinks(t, postgres)
+const links = await openLinks(t)
 const { base } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
@@ -173,7 +174,7 @@ await t.test('addresses and keyword come from the configuration', async (t) => {
     [{ LINKS_BASE_URL: url }, 'go'],
     [{ LINKS_BASE_URL: url, LINKS_SHORT_KEYWORD: 'jump' }, 'jump'],
   ] as const) {
-    const named = await startLinks(t, postgres, { ...links.env, ...env })
+    const named = await openLinks(t, { ...links.env, ...env })
     t.same((await named.api()('GET', '/config')).json, { short_keyword })
     const { servers } = openApiOf((await request(`${named.base}/api/openapi.yaml`)).text)
     t.match(servers, [{ url }, { url: '/' }])
@@ -192,7 +193,7 @@ await t.test('401 UNAUTHORIZED without a valid token, before anything else', asy
     t.equal((await links.api()('GET', path)).headers['www-authenticate'], 'Bearer', path)
   }
   const trusted = { ...links.env, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-  const behind = await startLinks(t, postgres, trusted)
+  const behind = await openLinks(t, trusted)
   const named = { 'remote-email': bob.email, 'x-forwarded-for': '192.0.2.7' }
   await refuse(t, named, [['GET /links', ...UNAUTHORIZED]], behind)
 })
@@ -295,8 +296,7 @@ await t.test('an extension of a browser may read replies, a page may not', async
   const allowed = (headers: object) =>
     Object.entries(headers).filter(([name]) => name.startsWith('access-control-'))
 
-  const asked = await call('OPTIONS', '/links', extension, asks)
-  t.equal(asked.status, 204)
+  const asked = await expectStatus(204, call('OPTIONS', '/links', extension, asks))
   t.same(Object.fromEntries(allowed(asked.headers)), {
     'access-control-allow-origin': extension,
     'access-control-allow-methods': 'GET, POST, PUT, DELETE',
@@ -310,8 +310,7 @@ await t.test('an extension of a browser may read replies, a page may not', async
     ['/links', {}, 401],
     ['/nothing', bearer(ann), 404],
   ] as const) {
-    const reply = await call('GET', path, extension, headers)
-    t.equal(reply.status, status)
+    const reply = await expectStatus(status, call('GET', path, extension, headers))
     t.same(allowed(reply.headers), own, `${path} ${status}`)
   }
   for (const origin of [
@@ -322,10 +321,8 @@ await t.test('an extension of a browser may read replies, a page may not', async
     'chrome-extension://short',
     `moz-extension://${ID}`,
   ]) {
-    const question = await call('OPTIONS', '/links', origin, asks)
-    t.equal(question.status, 401, origin)
-    const reply = await call('GET', '/links', origin, bearer(ann))
-    t.equal(reply.status, 200)
+    const question = await expectStatus(401, call('OPTIONS', '/links', origin, asks), origin)
+    const reply = await expectStatus(200, call('GET', '/links', origin, bearer(ann)))
     t.same(allowed({ ...question.headers, ...reply.headers }), [], origin)
   }
   await expectStatus(401, call('OPTIONS', '/links', extension), 'without a method')

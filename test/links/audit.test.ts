@@ -1,15 +1,13 @@
 import { t } from 'tap'
 import { answers, changesLeave, command } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { makeLink, startLinks, startPages, visitorAt } from '../helpers/links.ts'
+import { makeLink, openLinks, openPages, visitorAt } from '../helpers/links.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
-const links = await startPages(t, postgres)
+const links = await openPages(t)
 const { base, env } = links
 const { GATEHOUSE_TRUSTED_PROXIES: _, ...own } = env
-const direct = await startLinks(t, postgres, own)
+const direct = await openLinks(t, own)
 const ann = await links.user('ann', { admin: true })
 /** Somebody at a browser on this machine. */
 const operator = visitorAt(direct.base, '')
@@ -17,7 +15,7 @@ const NEVER = '00000000-0000-4000-8000-000000000000'
 
 /** The id of ann's token with this name. */
 async function tokenNamed(name: string): Promise<string> {
-  const { json } = await ann.api<{ tokens: { id: string; name: string }[] }>('GET', '/tokens')
+  const json = await ann.read<{ tokens: { id: string; name: string }[] }>('/tokens')
   return json.tokens.find((token) => token.name === name)?.id ?? ''
 }
 
@@ -156,8 +154,7 @@ await t.test('links that are deleted and restored', async (t) => {
 
 await t.test('the page is for admins', async (t) => {
   const fay = await links.user('fay')
-  const shown = await ann.get('/-/admin/audit')
-  t.equal(shown.status, 200)
+  const shown = await expectStatus(200, ann.get('/-/admin/audit'))
   t.match(shown.text, 'link delete: <bdi>one</bdi>')
   t.match(shown.text, /aria-current="page"[^>]*>Audit</)
   t.match(await ann.text('/-/'), '<a href="/-/admin/audit">audit</a>')

@@ -1,24 +1,22 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import {
   leadsTo,
   makeLink,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visit,
   visitorAt,
   type Link,
 } from '../../helpers/links.ts'
 import { run } from '../../helpers/postgres.ts'
-import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const FUTURE = '2099-01-31T12:00:00.000Z'
 const PAST = '2001-01-31T12:00:00.000Z'
 
-const links = await startPages(t, postgres)
+const links = await openPages(t)
 const { base, env } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
@@ -49,7 +47,6 @@ await t.test('POST and PUT: set, left, cleared', async (t) => {
 await t.test('what is refused changes nothing', async (t) => {
   const { id } = await makeLink(ann, 'refused', { expires_at: FUTURE })
   const state = async () => await ann.read('/links')
-  const headers = { authorization: `Bearer ${ann.token}` }
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{ expires_at: PAST }, /^expires_at must be in the future$/],
     [{ expires_at: '2099-01-31' }, /^expires_at must be a time with its zone/],
@@ -59,9 +56,9 @@ await t.test('what is refused changes nothing', async (t) => {
     [{ archived: 'yes' }, /^archived must be true, false or null$/],
   ]
   const body = (fields: object) => ({ slug: 'refused-2', url: 'https://x.test/', ...fields })
-  await refuseAll(
+  await ann.refused(
     t,
-    { service: 'links', base: `${base}/api/v1`, headers, state },
+    state,
     wrong.flatMap(([fields, text]) => [
       [{ call: 'POST /links', body: body(fields) }, 400, 'BAD_REQUEST', text],
       [{ call: `PUT /links/${id}`, body: body(fields) }, 400, 'BAD_REQUEST', text],
@@ -70,7 +67,7 @@ await t.test('what is refused changes nothing', async (t) => {
   await ann.api('PUT', `/links/${id}`, { url: 'https://x.test/', archived: true })
   await expire('refused')
   const kept = { url: 'https://y.test/', expires_at: PAST }
-  t.match(await ann.api('PUT', `/links/${id}`, kept), { status: 200 }, 'it has this expiry')
+  await expectStatus(200, ann.api('PUT', `/links/${id}`, kept), 'it has this expiry')
 })
 
 await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
@@ -94,8 +91,7 @@ await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
     [cyd, true],
     [ann, true],
   ] as const) {
-    const page = await who.get('/over-hidden')
-    t.equal(page.status, 410)
+    const page = await expectStatus(410, who.get('/over-hidden'))
     t.match(page.text, /The link .*over-hidden has ended/s)
     t.equal(page.text.includes('Its owner is <bdi>ann@example.com</bdi>'), names)
     t.equal(page.text.includes('Renew it'), who === ann)
@@ -126,7 +122,7 @@ await t.test('the clock ends a link that is in memory, and a PUT renews it', asy
 await t.test(
   'max_visits: this instance counts at once, another one hears of the last',
   async (t) => {
-    const other = await startLinks(t, postgres, env)
+    const other = await openLinks(t, env)
     const { id } = await makeLink(ann, 'thrice', { max_visits: 3 })
     t.equal(await leadsTo(other.base, '/thrice'), 'https://thrice.test/')
     const stored = async () => {
@@ -145,7 +141,7 @@ await t.test(
     t.match(await ann.text('/thrice'), 'All of its 3 visits are used up.')
     t.match(await ann.text(`/-/links/${id}`), '3 of 3')
     const usedUp = async () => {
-      const { json } = await ann.api<{ links: Link[] }>('GET', '/links?state=used_up')
+      const json = await ann.read<{ links: Link[] }>('/links?state=used_up')
       return json.links.map(({ slug }) => slug)
     }
     t.same(await usedUp(), ['thrice'])
@@ -267,11 +263,9 @@ await t.test('the form', async (t) => {
   const late = { ...fields, expires_at: '2001-01-31T12:00', max_visits: 'x' }
   const refused = await ann.post(`${at}/edit`, late, { 'hx-request': 'true' })
   t.match(refused, { status: 400, text: /must be a whole number from 1/ })
-  const past = await ann.post(`${at}/edit`, { ...late, max_visits: '' }, { 'hx-request': 'true' })
-  t.match(past, { status: 400, text: /must be in the future/ })
   const empty = { ...fields, expires_at: '', max_visits: '' }
   await expectStatus(303, ann.post(`${at}/edit`, empty))
-  const { json } = await ann.api<Link>('GET', `/links/${link?.id}`)
+  const json = await ann.read(`/links/${link?.id}`)
   t.match(json, { expires_at: null, max_visits: null, archived: false })
 })
 

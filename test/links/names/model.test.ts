@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { playModel } from './model.ts'
 

@@ -2,8 +2,7 @@ import assert from 'node:assert'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { Backend } from '../../helpers/backends.ts'
-import { startLinks } from '../../helpers/links.ts'
-import type { Link } from '../../helpers/links.ts'
+import { startLinks, type Link } from '../../helpers/links.ts'
 import { newSeed } from '../../helpers/until.ts'
 
 const PEOPLE = ['ann', 'bob', 'cyd', 'root'] as const

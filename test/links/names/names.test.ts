@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { runCli } from '../../helpers/cli.ts'
+import { runOk, runCli } from '../../helpers/cli.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -8,22 +8,22 @@ import {
   leadsTo,
   listedAll,
   makeLink,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visit,
+  type Caller,
+  type Link,
 } from '../../helpers/links.ts'
-import type { Caller, Link } from '../../helpers/links.ts'
 import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
-const links = await startPages(t, postgres)
-const { base, env } = links
+const links = await openPages(t)
+const { base, env, query } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const cyd = await links.user('cyd')
 const root = await links.user('root', { admin: true })
-const query = (text: string) => postgres.query(env, text)
 
 await t.test('aliases lead where the link does', async (t) => {
   const url = 'https://docs.test/'
@@ -93,7 +93,7 @@ await t.test('a link is restored without names that are taken, or under another'
   t.equal(await leadsTo(base, '/lost-c'), 'https://lost.test/')
   await expectStatus(200, bob.api('GET', path), 'shares stay')
   t.match(await restored('?slug=found'), { status: 200, json: { slug: 'found', aliases: [] } })
-  const { json } = await ann.api<{ changes: object[] }>('GET', `${path}/history`)
+  const json = await ann.read<{ changes: object[] }>(`${path}/history`)
   t.match(json.changes[0], { action: 'restored', detail: { slug: ['lost-c', 'found'] } })
 
   await ann.api('DELETE', path)
@@ -155,7 +155,7 @@ await t.test('names that are refused', async (t) => {
 await t.test('pages of names: form, search, suggestions, history', async (t) => {
   const form = { slug: 'shelf', url: 'https://shelf.test/', aliases: ' Rack, cupboard ' }
   await expectStatus(303, ann.post('/-/new', form, NAVIGATION))
-  const { json } = await ann.api<{ links: Link[] }>('GET', '/links?q=shelf')
+  const json = await ann.read<{ links: Link[] }>('/links?q=shelf')
   const [link] = json.links
   t.match(link, { slug: 'shelf', aliases: ['cupboard', 'rack'] })
   const page = `/-/links/${link?.id}`
@@ -165,12 +165,12 @@ await t.test('pages of names: form, search, suggestions, history', async (t) => 
   t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
   const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
   t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
-  t.match(await ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }), { status: 303 })
+  await expectStatus(303, ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }))
   t.same((await ann.read(`/links/${link?.id}`)).aliases, link?.aliases)
 
   const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
   t.match(taken, { status: 409, text: /already taken/ })
-  t.match(await ann.post(`${page}/slug`, { slug: ' Board ' }), { status: 303 })
+  await expectStatus(303, ann.post(`${page}/slug`, { slug: ' Board ' }))
   const after = await ann.text(page)
   t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
   t.same(await listedAll(ann, '/-/?q=board'), ['board'])
@@ -213,7 +213,7 @@ await t.test('imports and exports of aliases', async (t) => {
 
   const csv = (await runCli('export', { env: first })).stdout
   const copied = { env: second, input: csv }
-  t.equal((await runCli('import - --create-users', copied)).code, 0)
+  await runOk('import - --create-users', copied)
   t.equal((await runCli('export', { env: second })).stdout, csv, 'byte by byte')
   const golink = (await runCli('export --format jsonl', { env: first })).stdout
   const shorts = golink
@@ -237,8 +237,11 @@ await t.test('dashes and dots do not matter where no link has the name', async (
   t.equal(await leadsTo(base, '/foobar'), 'https://two.test/', 'an exact name wins')
   t.equal(await leadsTo(base, '/foo.bar'), url, 'a dot is a dash first')
   for (const spelling of ['f-oobar', 'foo--bar']) {
-    const several = await visit(base, `/${spelling}`)
-    t.equal(several.status, 404, `${spelling} may mean either`)
+    const several = await expectStatus(
+      404,
+      visit(base, `/${spelling}`),
+      `${spelling} may mean either`,
+    )
     t.same(suggested(several).slice(0, 2), ['foobar', 'foo-bar'], 'they are offered')
   }
   await ann.api('DELETE', `/links/${exact.id}`)
@@ -261,8 +264,7 @@ await t.test('a link that a visitor may not find is not found by another spellin
     const path = `/${slug.replace('-', '')}`
     for (const who of finds) t.equal(await leadsTo(base, path, as(who)), url, who.email + slug)
     for (const who of not) {
-      const unknown = await visit(base, path, as(who))
-      t.equal(unknown.status, 404, `${who.email} ${slug}`)
+      const unknown = await expectStatus(404, visit(base, path, as(who)), `${who.email} ${slug}`)
       const other = await visit(base, '/nothing', as(who))
       const plain = (text: string) => text.replaceAll(path.slice(1), 'nothing')
       t.equal(plain(unknown.text), other.text, 'the same page as for any other name')
@@ -273,8 +275,11 @@ await t.test('a link that a visitor may not find is not found by another spellin
   const open = await makeLink(bob, 'team-docs', { url: 'https://open.test/' })
   await makeLink(ann, 'te-amdocs', { url: 'https://hidden.test/', visibility: 'private' })
   for (const who of [nobody, bob]) t.equal(await leadsTo(base, '/teamdocs', as(who)), open.url)
-  const several = await visit(base, '/teamdocs', as(ann))
-  t.equal(several.status, 404, 'the owner may mean both')
+  const several = await expectStatus(
+    404,
+    visit(base, '/teamdocs', as(ann)),
+    'the owner may mean both',
+  )
   t.same(suggested(several), ['te-amdocs', 'team-docs'])
   t.equal(await leadsTo(base, '/te-amdocs'), 'https://hidden.test/', 'who knows it may follow')
 
@@ -304,7 +309,7 @@ async function made(
 
 await t.test('a url that leads back to its own link is refused', async (t) => {
   const named = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
-  const { base, api } = await startLinks(t, postgres, named)
+  const { base, api } = await openLinks(t, named)
   const writer = { api: api(ann.token) }
   const first = await makeLink(writer, 'first', { url: `${base}/second`, aliases: ['first-too'] })
   const paths = [

@@ -1,13 +1,11 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
-import { makeLink, NAVIGATION, startPages, visitorAt } from '../../helpers/links.ts'
+import { makeLink, NAVIGATION, openPages, visitorAt } from '../../helpers/links.ts'
 import { decodeQr, pixelsOf } from '../../helpers/qr.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const BASE = 'https://go.example.com'
 
-const links = await startPages(t, postgres, { LINKS_BASE_URL: BASE })
+const links = await openPages(t, { LINKS_BASE_URL: BASE })
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const cyd = await links.user('cyd')

@@ -1,15 +1,13 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { Api } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { makeLink, startLinks } from '../../helpers/links.ts'
-import type { Caller, Link } from '../../helpers/links.ts'
+import { makeLink, openLinks, startLinks, type Caller, type Link } from '../../helpers/links.ts'
 import { noFailureIn } from '../../helpers/outages.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
 import { randomOf } from '../../helpers/until.ts'
 
-const [embedded, postgres] = backends
+const [embedded] = backends
 const WRITERS = 8
 const CALLS = 30
 const SLUGS = ['aa', 'bb', 'cc', 'dd', 'ee']
@@ -44,12 +42,12 @@ const WRONG: Readonly<Record<string, string>> = {
      where (select count(*) from links.link_owners o where o.slug = l.slug and o.is_primary) <> 1`,
 }
 
-const first = await startLinks(t, postgres)
-const second = await startLinks(t, postgres, first.env)
+const first = await openLinks(t)
+const second = await openLinks(t, first.env)
 const [ann, bob, cyd] = [await first.user('ann'), await first.user('bob'), await first.user('cyd')]
 const root = await first.user('root', { admin: true })
 const far = second.api(ann.token)
-const query = (text: string) => postgres.query(first.env, text)
+const { query } = first
 
 function split<A extends { readonly status: number }>(answers: readonly A[], status: number) {
   const good = answers.filter((answer) => answer.status === status)

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   HTMX,
@@ -7,21 +6,22 @@ import {
   makeLink,
   NAVIGATION,
   slugsIn,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visit,
+  type Headers,
+  type Link,
+  type Visitor,
 } from '../../helpers/links.ts'
-import type { Headers, Link, Visitor } from '../../helpers/links.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const HEADER = 'X-Forwarded-Groups'
 
 type Member = { readonly id: string; readonly email: string }
 type Changes = { readonly changes: readonly { action: string; detail: object }[] }
 
-const links = await startPages(t, postgres, { GATEHOUSE_GROUPS_HEADER: HEADER })
+const links = await openPages(t, { GATEHOUSE_GROUPS_HEADER: HEADER })
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const root = await links.user('root', { admin: true })
@@ -265,7 +265,7 @@ await t.test('forms take groups, and offer those of the links and of the visitor
 })
 
 await t.test('without the header of groups there are none', async (t) => {
-  const plain = await startPages(t, postgres)
+  const plain = await openPages(t)
   const eve = await plain.user('eve')
   const fay = await plain.user('fay')
   const boss = await plain.user('boss', { admin: true })
@@ -294,7 +294,7 @@ await t.test('without the header of groups there are none', async (t) => {
   const exported = (await runCli('export', { env: plain.env })).stdout
   t.match(exported, /imported.*,group:ops,group:dev,\n/)
   await expectStatus(403, asMember(fay, 'ops').get('/imported'), 'the group has no members')
-  const again = await startLinks(t, postgres, kept)
+  const again = await openLinks(t, kept)
   const later = { headers: { 'remote-email': fay.email, [HEADER]: 'ops' } }
   t.equal(await leadsTo(again.base, '/imported', later), 'https://alone.test/')
 })

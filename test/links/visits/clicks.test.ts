@@ -9,16 +9,16 @@ import { systemClock } from '../../../kernel/time.ts'
 import { openClicks } from '../../../services/links/visits/visits/clicks.ts'
 import { backends } from '../../helpers/backends.ts'
 import {
-  insertLinks,
   listedAll,
   makeLink,
   slugsIn,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   visit,
   visitorAt,
+  type Caller,
+  type Headers,
 } from '../../helpers/links.ts'
-import type { Caller, Headers } from '../../helpers/links.ts'
 import { startVisits } from '../../helpers/load.ts'
 import type { Env } from '../../helpers/program.ts'
 import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
@@ -36,13 +36,12 @@ interface Stats {
   clients: { name: string; visits: number }[]
 }
 
-const links = await startPages(t, server)
-const { base, env } = links
+const links = await openPages(t)
+const { base, env, query } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const cyd = await links.user('cyd')
 const root = await links.user('root', { admin: true })
-const query = (text: string) => server.query(env, text)
 
 /** The statistics of a link, once so many visits are in the database with their sources. */
 async function statsWith(
@@ -202,18 +201,17 @@ await t.test('for owners and admins, by API and on the page', async (t) => {
 
   const today = new Date().toISOString().slice(0, 10)
   for (const who of [ann, bob, root]) {
-    const { text } = await who.get(`/-/links/${id}`)
+    const text = await who.text(`/-/links/${id}`)
     t.match(text, `<title>${today}: 2 people, 0 programs, 0 previews</title>`, 'the hover text')
     t.match(text, '<bdi>wiki.example.com</bdi>')
     t.match(text, '<bdi>Firefox</bdi>')
   }
-  const shared = await cyd.get(`/-/links/${id}`)
-  t.equal(shared.status, 200)
+  const shared = await expectStatus(200, cyd.get(`/-/links/${id}`))
   t.notMatch(shared.text, /wiki\.example|Clicks in|class="chart/, 'not for recipients')
 })
 
 await t.test('50 hosts a link and day, over both instances', async (t) => {
-  const two = await startLinks(t, server, env)
+  const two = await openLinks(t, env)
   const { id } = await makeLink(ann, 'crowded')
   const hosts = Array.from({ length: 40 }, (_, n) => `https://host-${n}.example.com/`)
   const others = hosts.map((host) => host.replace('host', 'far'))
@@ -231,14 +229,14 @@ await t.test('50 hosts a link and day, over both instances', async (t) => {
 })
 
 await t.test('LINKS_STATS=totals: numbers alone, and what was counted goes', async (t) => {
-  const first = await startLinks(t, server)
+  const first = await openLinks(t)
   const ann = await first.user('ann')
   const { id } = await makeLink(ann, 'docs')
   const headers = { referer: 'https://wiki.example.com/' }
   await visit(first.base, '/docs', { headers })
   await statsWith(ann, id, 1)
   await first.server.stop()
-  const links = await startLinks(t, server, { ...first.env, LINKS_STATS: 'totals' })
+  const links = await openLinks(t, { ...first.env, LINKS_STATS: 'totals' })
   await visit(links.base, '/docs', { headers })
   const api = links.api(ann.token)
   const stats = await until(async () => {
@@ -261,7 +259,7 @@ await t.test('most used, and unused for 90 days', async (t) => {
     shares: [ben.email],
     visibility: slug === 'hidden' ? 'private' : 'public',
   }))
-  await insertLinks(links, server, [...own, { slug: 'bobs', owners: [ben.email] }])
+  await links.store([...own, { slug: 'bobs', owners: [ben.email] }])
   const set = (fields: string, where: string) =>
     query(`update links.links set ${fields} where ${where}`)
   await set('clicks = 9, clicked_at = now()', "slug = 'busy'")
@@ -291,7 +289,7 @@ await t.test('most used, and unused for 90 days', async (t) => {
 })
 
 await t.test('stopped under load: what was answered is counted', async (t) => {
-  const links = await startLinks(t, server)
+  const links = await openLinks(t)
   const ann = await links.user('ann')
   const slugs = Array.from({ length: 5 }, (_, n) => `link-${n}`)
   for (const slug of slugs) await makeLink(ann, slug)
@@ -323,11 +321,7 @@ await t.test('clicks go in batches, each once, whatever becomes of an answer', a
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(address, log)
   t.teardown(close)
   const ids = Array.from({ length: 600 }, () => randomUUID())
-  await insertLinks(
-    links,
-    server,
-    ids.map((id, n) => ({ id, slug: `many-${n}` })),
-  )
+  await links.store(ids.map((id, n) => ({ id, slug: `many-${n}` })))
   const sizes: number[] = []
   const failing: Database = {
     ...db,
@@ -414,14 +408,10 @@ async function stored(env: Env) {
 }
 
 await t.test('what is old is removed, and sums stay', async (t) => {
-  const first = await startPages(t, server)
+  const first = await openPages(t)
   const ann = await first.user('ann')
   const names = ['busy', 'calm', 'lately', 'never']
-  await insertLinks(
-    first,
-    server,
-    names.map((slug) => ({ slug, owners: [ann.email] })),
-  )
+  await first.store(names.map((slug) => ({ slug, owners: [ann.email] })))
   t.same(await first.server.stop(), { code: 0, signal: null })
   await server.query(first.env, CLICKS)
   await server.query(first.env, SOURCES)
@@ -430,7 +420,7 @@ await t.test('what is old is removed, and sums stay', async (t) => {
   await server.query(first.env, CHANGES, ['calm', 40, 1_000])
   await server.query(first.env, CHANGES, ['lately', 80, 89])
 
-  const links = await startLinks(t, server, first.env)
+  const links = await openLinks(t, first.env)
   const logged = await until(
     () => links.server.logs().find((line) => line.includes('"pruned"')),
     'retention',

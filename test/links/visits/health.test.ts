@@ -1,10 +1,9 @@
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
-import { makeLink, slugsIn, startPages, visit, visitorAt } from '../../helpers/links.ts'
+import { makeLink, slugsIn, openPages, visit, visitorAt } from '../../helpers/links.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
-import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { startServer, type TestServer } from '../../helpers/server.ts'
 import { leadsTo } from '../../helpers/http.ts'
@@ -19,13 +18,11 @@ type Report = {
 }
 type Told = { readonly service: string; readonly message: string; readonly url: string }
 
-const [, postgres] = backends
-const links = await startPages(t, postgres, { LINKS_SCHEMES: 'tel' })
-const { base, env } = links
+const links = await openPages(t, { LINKS_SCHEMES: 'tel' })
+const { env, query } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const root = await links.user('root', { admin: true })
-const query = (text: string) => postgres.query(env, text)
 
 /** What hosts of a private network got, oldest first. */
 const asked: { method: string; path: string; at: number; cookie: unknown }[] = []
@@ -148,18 +145,14 @@ await t.test('a link is left out, and checked again', async (t) => {
 await t.test('what is refused changes nothing', async (t) => {
   const path = checkPath('fine')
   const state = () => checkOf('fine')
-  const as = (token: string) => {
-    const headers = { authorization: `Bearer ${token}` }
-    return { service: 'links', base: `${base}/api/v1`, state, headers } as const
-  }
-  await refuseAll(t, as(ann.token), [
+  await ann.refused(t, state, [
     [{ call: `PUT ${path}`, body: {} }, 400, 'BAD_REQUEST', /^enabled is required/],
     [{ call: `PUT ${path}`, body: { enabled: 'no' } }, 400, 'BAD_REQUEST', /^enabled/],
     ['GET /checked-links?state=bad', 400, 'BAD_REQUEST', 'state must be broken, unknown or ok'],
     ['GET /links/00000000-0000-4000-8000-000000000000/check', 404, 'NOT_FOUND'],
     ['GET /admin/missing-slugs', 403, 'FORBIDDEN'],
   ])
-  await refuseAll(t, as(bob.token), [
+  await bob.refused(t, state, [
     [`GET ${path}`, 403, 'FORBIDDEN'],
     [{ call: `PUT ${path}`, body: { enabled: false } }, 403, 'FORBIDDEN'],
   ])
@@ -240,7 +233,7 @@ await t.test('they are broken a day after the first look, also after a restart',
   await pass(2)
   servers = await Promise.all([start(), start()])
   const broken = async () => {
-    const { json } = await ann.api<Report>('GET', '/checked-links')
+    const json = await ann.read<Report>('/checked-links')
     return json.checked_links.length === 3 && json
   }
   const { checked_links: found } = await until(broken, 'three broken links', 30_000)
