@@ -1,6 +1,6 @@
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli, type CliResult } from '../helpers/cli.ts'
+import { refuseCommands, refusedRows, runCli, type CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { fillTokens } from '../helpers/links.ts'
 import { modern } from '../helpers/mcp.ts'
@@ -135,7 +135,6 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
   const { stdout } = await run(env, 'endpoint list')
   t.match(stdout, /^NAME +MAY +CREATED +LAST USED\nagent +read +.*never\ndesk +read,replay +/)
 
-  const providers = (words: string) => ['provider', ...words.split(' ')]
   const there = /There is a provider "generic:ready" already/
   const signed = /belongs to a signed provider/
   const nobody = /There is no provider "generic:nobody"/
@@ -144,19 +143,21 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
     await rowsOf(env, 'endpoint list'),
   ]
   await refuseCommands(t, { env, state }, [
-    [providers('add ready'), 1, there],
-    [providers('add generic:ready'), 1, there],
+    ...refusedRows('provider', 1, [
+      ['add ready', there],
+      ['add generic:ready', there],
+      ['add code_host', signed],
+      ['add generic:chat', signed],
+      ['rotate anybody', /There is no provider "generic:anybody" with a token/],
+      ['rotate chat', /stored encrypted: set GATEHOUSE_SECRET_KEY/],
+      ['remove chat', /There is no provider "chat"/],
+    ]),
     ...['UPPER', '_first', 'a'.repeat(65), 'queue:x'].map(
-      (name) => [providers(`add ${name}`), 1, /The name must be/] as const,
+      (name) => [`provider add ${name}`, 1, /The name must be/] as const,
     ),
-    [providers('add code_host'), 1, signed],
-    [providers('add generic:chat'), 1, signed],
     ...['enable', 'disable', 'rotate', 'remove'].map(
-      (action) => [providers(`${action} nobody`), 1, nobody] as const,
+      (action) => [`provider ${action} nobody`, 1, nobody] as const,
     ),
-    [providers('rotate anybody'), 1, /There is no provider "generic:anybody" with a token/],
-    [providers('rotate chat'), 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
-    [providers('remove chat'), 1, /There is no provider "chat"/],
     ['endpoint add agent', 1, /"agent" already/],
     ['endpoint add Agent', 1, /1 to 64 of a-z/],
     ['endpoint revoke none', 1, /no endpoint "none"/],

@@ -2,7 +2,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
 import { changesLeave, command } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli, type CliOptions } from '../helpers/cli.ts'
+import { refuseCommands, refusedRows, runCli, type CliOptions } from '../helpers/cli.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 
@@ -86,24 +86,32 @@ await t.test('checks: what is refused', async (t) => {
   ]
   const checksOf = (words: string) => `checks ${words}`
   const add = (words: string) => checksOf(`add x --service s ${words}`)
-  const tcp = (words: string) => add(`--type tcp --host h ${words}`)
   const none = 'there is no check "store/none": checks list shows all as SERVICE/NAME'
   const ofFile = 'shop/front stands in the inventory file: change it there'
   await refuseCommands(t, { env, state }, [
-    [add('--type none --host h'), 2, /^gatehouse: --type must be http, tcp, /],
-    [add('--host h'), 2, '--type is required, or --from with the JSON'],
-    [checksOf('add x --type tcp --host h --port 1'), 2, '--service is required'],
-    [tcp('--retries 1'), 2, '--port is required'],
-    [tcp('--port x'), 2, /^gatehouse: --port must be integer$/],
-    [tcp('--port 1 --path /'), 2, '"checks add --type tcp" takes no --path'],
-    [tcp('--port 1 --none 1'), 2, '"checks add --type tcp" takes no --none'],
-    [add('--type memory --every 9s'), 2, '--every must be 10s to 24h'],
+    ...refusedRows('checks add x --service s', 2, [
+      ['--type none --host h', /^gatehouse: --type must be http, tcp, /],
+      ['--host h', '--type is required, or --from with the JSON'],
+      ['--type memory --every 9s', '--every must be 10s to 24h'],
+      ['--type http --url http://a:b@c/', /--url must be a URL without user/],
+    ]),
+    ...refusedRows('checks', 2, [['add x --type tcp --host h --port 1', '--service is required']]),
+    ...refusedRows('checks', 1, [
+      ['set store/db --without port', 'port is required'],
+      ['set shop/front --every 1m', ofFile],
+      ['remove shop/front', ofFile],
+    ]),
+    ...refusedRows('checks add x --service s --type tcp --host h', 2, [
+      ['--retries 1', '--port is required'],
+      ['--port x', /^gatehouse: --port must be integer$/],
+      ['--port 1 --path /', '"checks add --type tcp" takes no --path'],
+      ['--port 1 --none 1', '"checks add --type tcp" takes no --none'],
+    ]),
     [
       add('--type memory --investigate true'),
       2,
       '--investigate must not be there without the level critical',
     ],
-    [add('--type http --url http://a:b@c/'), 2, /--url must be a URL without user/],
     [
       { args: add('--from -'), input: '{"type": "command", "argv": ["true"]}' },
       2,
@@ -115,9 +123,6 @@ await t.test('checks: what is refused', async (t) => {
       1,
       'there is a check shop/front already: choose another name',
     ],
-    [checksOf('set store/db --without port'), 1, 'port is required'],
-    [checksOf('set shop/front --every 1m'), 1, ofFile],
-    [checksOf('remove shop/front'), 1, ofFile],
     ...['remove', 'show', 'run', 'set'].map((action) => {
       const flags = action === 'set' ? ' --every 1m' : ''
       return [checksOf(`${action} store/none${flags}`), 1, none] as const

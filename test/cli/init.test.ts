@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runOk, FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { runOk, FREE, refuseCommands, refusedRows, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
@@ -154,22 +154,25 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
 t.test('what is refused, and nothing is written', async (t) => {
   const { folder, file, env } = await emptyPlace(t)
   const init = (words: string) => ['init', '--file', file, ...words.split(' ')]
-  const proxied = (words: string) => init(`${ADDRESSES.join(' ')} --proxy ${words}`)
   await refuseCommands(t, { env, state: async () => readdirSync(folder) }, [
-    [init('--proxy caddy'), 2, /--proxy caddy needs --hooks-base-url, --links-base-url/],
-    [init('--proxy apache'), 2, /--proxy must be caddy, nginx, tailscale, cloudflare or none/],
+    ...refusedRows(`init --file ${file}`, 2, [
+      ['--proxy caddy', /--proxy caddy needs --hooks-base-url, --links-base-url/],
+      ['--proxy apache', /--proxy must be caddy, nginx, tailscale, cloudflare or none/],
+      ['--hooks-base-url hooks', /HOOKS_BASE_URL/],
+      ['--install', /--install has its own file: leave out --file/],
+    ]),
     [
-      proxied('nginx --hooks-base-url https://hooks.lan.test:8443'),
+      init(`${ADDRESSES.join(' ')} --proxy nginx --hooks-base-url https://hooks.lan.test:8443`),
       2,
       /HOOKS_BASE_URL must be an https:\/\/ URL without a port/,
     ],
-    [proxied('caddy --ops-base-url http://ops.lan.test'), 2, /OPS_BASE_URL must be an https/],
-    [proxied('tailscale'), 2, /each service needs a port of its own/],
-    [proxied('caddy --sign-in x'), 2, /--sign-in must be authelia or oauth2-proxy/],
-    [proxied('caddy --portal auth'), 2, /--portal must be an https:\/\/ URL/],
-    [proxied('caddy --sign-in-address x'), 2, /--sign-in-address must be host:port/],
-    [init('--hooks-base-url hooks'), 2, /HOOKS_BASE_URL/],
-    [init('--install'), 2, /--install has its own file: leave out --file/],
+    ...refusedRows(`init --file ${file} ${ADDRESSES.join(' ')} --proxy`, 2, [
+      ['caddy --ops-base-url http://ops.lan.test', /OPS_BASE_URL must be an https/],
+      ['tailscale', /each service needs a port of its own/],
+      ['caddy --sign-in x', /--sign-in must be authelia or oauth2-proxy/],
+      ['caddy --portal auth', /--portal must be an https:\/\/ URL/],
+      ['caddy --sign-in-address x', /--sign-in-address must be host:port/],
+    ]),
     [['init', '--file', join(folder, 'none/file')], 1, /no file can be made in .*none \(ENOENT/],
     [{ args: init('--database -'), input: 'mysql://x' }, 2, /--database must be a postgres/],
   ])

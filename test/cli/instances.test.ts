@@ -7,9 +7,8 @@ import { runCli, runCliProcess } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { addDestination, eventOf } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
-import { leadsTo, linksServer, makeLink, type Link } from '../helpers/links.ts'
+import { linksServer, makeLink } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
-import { ended, opsServer, startGate } from '../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ENGINE_FLAGS, extent, inLongRun } from '../helpers/program.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
@@ -55,20 +54,17 @@ async function answered(server: ServerProcess): Promise<number> {
 }
 
 await t.test('instances share the listeners', async (t: Test) => {
-  const [sender, gate, target] = [createSender(), await startGate(t), await startReceiver(t)]
+  const [sender, target] = [createSender(), await startReceiver(t)]
   const env = {
     ...(await postgres.env(t)),
     ...sender.env,
-    OPS_INVENTORY: gate.inventory,
     HOOKS_REPLAY_TARGETS: `127.0.0.1:${target.port}`,
   }
   await addDestination(env, 'copy', target.url)
   const flags = ['--instances', String(COUNT)]
   const server = await startServerProcess(t, { env, flags, readyMs: 120_000 })
   const links = linksServer(server, env)
-  const ops = opsServer(server, env)
-  const ann = await links.user('ann')
-  let link = await makeLink(ann, 'docs', { url: 'https://v0.test/' })
+  await makeLink(await links.user('ann'), 'docs')
 
   await t.test('the metrics are those of all, whichever is asked', async (t) => {
     for (let round = 0; round < COUNT; round++) {
@@ -78,29 +74,6 @@ await t.test('instances share the listeners', async (t: Test) => {
       const numbers = samples.map(({ labels }) => /instance_number="(\d)"/.exec(labels)?.[1])
       t.same(numbers.toSorted(), NUMBERS)
       t.equal(await answered(server), COUNT)
-    }
-  })
-
-  await t.test('one session at a time runs in all of them', async (t) => {
-    await gate.pass()
-    await ended(ops)
-    const starts = Array.from({ length: 9 }, (_, at) =>
-      ops.api('POST', '/sessions/trigger', { prompt: `start ${at}` }),
-    )
-    const statuses = (await Promise.all(starts)).map(({ status }) => status)
-    t.same(statuses.toSorted(), [201, ...Array.from({ length: 8 }, () => 409)])
-    await until(() => gate.waiting() === 1, 'its check')
-    gate.open()
-    await ended(ops)
-  })
-
-  await t.test('a changed link counts in all of them', async () => {
-    for (let version = 1; version <= COUNT; version++) {
-      const url = `https://v${version}.test/`
-      const put = await expectStatus(200, ann.api<Link>('PUT', `/links/${link.id}`, { url }))
-      link = put.json
-      const visits = () => Promise.all(NUMBERS.map(() => leadsTo(links.base, '/docs')))
-      await until(async () => (await visits()).every((to) => to === url), 'the new address')
     }
   })
 
