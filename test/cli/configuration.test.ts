@@ -274,7 +274,7 @@ t.test('what counts at once, and what waits for the next start', async (t) => {
     'GATEHOUSE_WATCHDOG_S=50',
   ]
   await write(former)
-  const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
+  const env = { ...(await backends[0].env(t)), GATEHOUSE_ENV_FILE: file }
   const server = await startServer(t, { services: ['hooks', 'links'], env })
   const ask = async (url: string, headers: Readonly<Record<string, string>>) =>
     (await request(url, { headers })).status

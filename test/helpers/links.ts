@@ -185,17 +185,6 @@ async function insertToken(
   return { id: String(row['user_id']), token }
 }
 
-/** Gives a user so many tokens that nobody knows. */
-export async function fillTokens(url: string, email: string, wanted: number): Promise<void> {
-  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
-    select u.id, 'old', 'read', sha256(convert_to($1 || n, 'UTF8')), now()
-      from links.users u
-     cross join generate_series(1, $2 - (select count(*) from links.tokens t join links.users o on o.id = t.user_id
-                                          where o.email = $1)) as n
-     where u.email = $1`
-  await run(url, text, [email, wanted])
-}
-
 /** A link as it is stored; people by their addresses, the primary owner first. */
 export type StoredLink = { readonly slug: string } & Partial<
   Pick<Link, 'id' | 'url' | 'title' | 'visibility' | 'tags'> &
@@ -331,11 +320,8 @@ export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
 }
 
 /** The url of a link whose address has as many bytes as a `Location` may have, and that address. */
-export function longestTarget(): { readonly url: string; readonly location: string } {
+export function longestTarget() {
   const start = 'https://far.test/aaa'
   const times = (8_192 - start.length) / 12
-  return {
-    url: start + '\u{1f680}'.repeat(times),
-    location: start + '%F0%9F%9A%80'.repeat(times),
-  }
+  return { url: start + '\u{1f680}'.repeat(times), location: start + '%F0%9F%9A%80'.repeat(times) }
 }

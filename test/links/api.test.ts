@@ -263,12 +263,11 @@ await t.test('unknown paths, wrong methods, and what is for admins', async (t) =
   const put = (id: string, role: unknown): RefusedCall => {
     return { call: `PUT /admin/users/${id}/role`, body: { role } }
   }
-  const roles = ['', 'Admin', 'owner', 'admin ', 'a\0']
   await refuse(t, bearer(root), [
     ['GET /admin/nothing', 404, 'NOT_FOUND'],
     [put('no-id', 'nothing'), 400, 'BAD_REQUEST'],
-    ...roles.map((role): Refusal => [put(ID, role), 400, 'INVALID_ROLE']),
-    ...[undefined, 5, ['admin']].map((role): Refusal => [put(bob.id, role), 400, 'BAD_REQUEST']),
+    [put(ID, 'Admin'), 400, 'INVALID_ROLE'],
+    [put(bob.id, ['admin']), 400, 'BAD_REQUEST'],
     [put(ID, 'admin'), 404, 'NOT_FOUND'],
   ])
 })

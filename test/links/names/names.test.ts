@@ -15,7 +15,7 @@ import {
   type Caller,
   type Link,
 } from '../../helpers/links.ts'
-import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
 const links = await openPages(t)
@@ -121,19 +121,18 @@ await t.test('names that are refused', async (t) => {
   await makeLink(bob, 'taken', { aliases: ['taken-too'] })
   const crowd = Array.from({ length: 21 }, (_, at) => `alias-${at}`)
   const full = await makeLink(ann, 'full', { aliases: crowd.slice(1) })
-  const path = `/api/v1/links/${link.id}`
+  const path = `/links/${link.id}`
   const url = 'https://x.test/'
   const put = (aliases: unknown) => ({ call: `PUT ${path}`, body: { url, aliases } })
-  const post = (body: object) => ({ call: 'POST /api/v1/links', body: { url, ...body } })
+  const post = (body: object) => ({ call: 'POST /links', body: { url, ...body } })
   const rename = (slug: unknown) => ({ call: `PUT ${path}/slug`, body: { slug } })
   const conflict = [409, 'SLUG_CONFLICT', 'slug already taken'] as const
   const state = async () => [
     await query('select name, link_id from links.names order by name'),
     await query('select id from links.changes order by id'),
   ]
-  const headers = { authorization: `Bearer ${ann.token}` }
-  const more = { call: `PUT /api/v1/links/${full.id}/slug`, body: { slug: 'one-more' } }
-  await refuseAll(t, { service: 'links', base, headers, state }, [
+  const more = { call: `PUT /links/${full.id}/slug`, body: { slug: 'one-more' } }
+  await ann.refused(t, state, [
     [put(['free', 'taken-too']), ...conflict],
     [post({ slug: 'named-too' }), ...conflict],
     [rename('taken-too'), ...conflict],
