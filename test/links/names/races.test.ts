@@ -5,11 +5,12 @@ import { request } from '../../helpers/http.ts'
 import { makeLink, openLinks, startLinks, type Caller, type Link } from '../../helpers/links.ts'
 import { noFailureIn } from '../../helpers/outages.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
+import { extent } from '../../helpers/program.ts'
 import { randomOf } from '../../helpers/until.ts'
 
 const [embedded] = backends
 const WRITERS = 8
-const CALLS = 30
+const CALLS = extent({ short: 20, long: 60 })
 const SLUGS = ['aa', 'bb', 'cc', 'dd', 'ee']
 const TAGS = ['red', 'blue', 'green', 'x-1']
 /** What a call may be answered when another writer was there first. */

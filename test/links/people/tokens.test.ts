@@ -208,7 +208,8 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
 await t.test('a user has a thousand tokens at most', async (t) => {
   const full = await links.user('full')
   const old = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
-    select $1::uuid, 'old', 'read', sha256(convert_to($1 || n, 'UTF8')), now() from generate_series(2, 999) n`
+    select id, 'old', 'read', sha256(convert_to(email || n, 'UTF8')), now()
+      from links.users, generate_series(2, 999) n where id = $1`
   await run(url, old, [full.id])
   const make = () => create(full, { name: 'more' })
   const answers = await Promise.all(Array.from({ length: 10 }, make))
