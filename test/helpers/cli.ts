@@ -28,10 +28,9 @@ export type CliProcessOptions = CliOptions & { program?: readonly string[]; limi
 /** What a command left behind; `code` is null when a signal ended it. */
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
-/** What a command that runs in this process reads and prints, and what asks it to stop. */
+/** What a command that runs in this process reads and prints (bytes of a payload, too), and what asks it to stop. */
 type Surface = {
   readonly stdin?: Readable
-  /** Bytes come from commands that print a payload. */
   stdout(text: string | Buffer): unknown
   stderr(text: string): unknown
   readonly stop?: Promise<string>

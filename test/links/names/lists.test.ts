@@ -280,5 +280,5 @@ await t.test('sorted links of an owner of thousands', async (t) => {
 })
 
 await t.test('walks over many rows while others write', (t) =>
-  walksWhileOthersWrite(t, postgres, { rows: 300, limit: 37, every: 2 }),
+  walksWhileOthersWrite(t, postgres, { rows: 150, limit: 37, every: 2 }),
 )
