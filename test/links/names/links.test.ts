@@ -104,20 +104,6 @@ await t.test('who reads, changes and deletes a link', async (t) => {
   await expectStatus(403, cyd.api('GET', `/links/${made.id}`))
 })
 
-await t.test('PUT replaces what a link says, and keeps what is not told', async (t) => {
-  const texts = { title: 'Title', description: 'Words', tags: ['one', 'two'] }
-  const { path, ...link } = await shared('changing', {
-    ...texts,
-    visibility: 'secure',
-    append_path: true,
-  })
-  const answer = await ann.api<Link>('PUT', path, { url })
-  const { updated_at } = answer.json
-  const cleared = { url, title: '', description: '', tags: [], updated_at }
-  t.same(answer.json, { ...link, ...cleared }, 'texts and tags are cleared, the rest stays')
-  t.ok(updated_at > link.updated_at, 'updated_at moved on')
-})
-
 /** The tag `poison` can't be written, `counted-out` not counted. */
 const TRIGGERS = `
   create function links.fail() returns trigger language plpgsql
@@ -347,10 +333,6 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   refuses(t, await ann.api('POST', `/links/${ID}/restore`), [404, 'NOT_FOUND'])
   refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
   const taken = await makeLink(eve, 'returns')
-  const conflict = await bob.api('POST', `${path}/restore`)
-  const problem =
-    'another link has the name returns; restore the link without, or under another name'
-  refuses(t, conflict, [409, 'SLUG_CONFLICT', problem])
   const refused = await ann.post(`/-/deleted/${link.id}/restore`, {}, HTMX)
   t.match(refused, { status: 409, text: /^<div id="deleted-links">.*the name returns;/s })
   t.match(refused.text, `action="/-/deleted/${link.id}/restore?without_taken=true"`)

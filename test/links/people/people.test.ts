@@ -121,7 +121,11 @@ await t.test('what is refused of owners and shares', async (t) => {
   for (const what of ['owners', 'shares']) {
     const path = `/links/${link.id}/${what}`
     const call = `POST ${path}`
+    await expectStatus(201, ann.api('POST', path, { email: bob.email }))
+    const twice = what === 'owners' ? 'DUPLICATE_OWNER' : 'DUPLICATE_SHARE'
     await refuse(t, ann, link, [
+      [{ call, body: { email: bob.email } }, 409, twice],
+      [`DELETE ${path}/${root.id}`, 404, 'NOT_FOUND'],
       ...unknown.map((email): Refusal => [{ call, body: { email } }, 404, 'NOT_FOUND']),
       ...[undefined, 5, [bob.email]].map((email): Refusal => [
         { call, body: { email } },
