@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { createServer as createHttp } from 'node:http'
-import { connect, createServer } from 'node:net'
-import type { AddressInfo, ListenOptions, Server } from 'node:net'
+import { connect, createServer, type AddressInfo, type ListenOptions, type Server } from 'node:net'
 import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { LOW_FREE, MIN_FREE, freeSpaceFinding } from '../../commands/house/checks/configuration.ts'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { FREE, check, refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
+import { runOk, FREE, check, runCli, runCliProcess } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
@@ -50,7 +49,7 @@ async function finds(
 t.test('nothing is created by looking', async (t) => {
   const directory = join(await temporaryFolder(t), 'deep', 'data')
   const env = { ...FREE, GATEHOUSE_DATA_DIR: directory }
-  const fresh = await runCli(['check'], { env })
+  const fresh = await runCli('check', { env })
   t.match(fresh, { code: 0, stderr: '' })
   t.same(fresh.stdout.replace(/(?<=free space: ).* in/, 'ENOUGH in').split('\n'), [
     `ok    GATEHOUSE_TRUSTED_PROXIES: none; ${UNSEEN}: set this before you put a proxy in front`,
@@ -121,18 +120,13 @@ t.test('a database that is away, said without its password', async (t) => {
   const port = await freePort()
   const url = `postgres://gatehouse:${password}@127.0.0.1:${port}/none`
   const env = { ...FREE, DATABASE_URL: url, GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
-  const lines = await runCli(['check'], { env })
+  const lines = await runCli('check', { env })
   t.match(lines, {
     code: 1,
     stderr: '',
     stdout: /\nFAIL {2}database: PostgreSQL server: .*ECONNREFUSED.+\nok {4}HOOKS_ADDR/,
   })
   t.notOk(lines.stdout.includes(password))
-  const refused = new RegExp(`^gatehouse: (?!.*secret-).*ECONNREFUSED.*:${port}`)
-  await refuseCommands(t, { env, state: async () => existsSync(env.GATEHOUSE_DATA_DIR) }, [
-    [['migrate'], 1, refused],
-    [['serve', 'hooks'], 1, refused],
-  ])
 })
 
 t.test('files with secrets are not for everybody', async (t) => {
@@ -228,7 +222,7 @@ t.test('the data directory: its rights, and whether it is one', async (t) => {
   // The user root may write everywhere.
   const nobody = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups']
   const program = [process.getuid?.() === 0 ? nobody : ['env'], process.execPath, 'server.ts']
-  const { stdout } = await runCliProcess(['check'], {
+  const { stdout } = await runCliProcess('check', {
     env: { ...FREE, GATEHOUSE_DATA_DIR: '/usr/none' },
     program: program.flat(),
   })
@@ -237,7 +231,7 @@ t.test('the data directory: its rights, and whether it is one', async (t) => {
 })
 
 t.test('room for the data, as far as the bounds go', async (t) => {
-  const level = (free: number): string => freeSpaceFinding('/data', free).level
+  const level = (free: number) => freeSpaceFinding('/data', free).level
   t.same([level(MIN_FREE - 1), level(LOW_FREE - 1), level(LOW_FREE)], ['warn', 'warn', 'ok'])
   const { detail } = freeSpaceFinding('/data', 10e6)
   t.equal(detail, 'only 9 MiB in /data: make room, 64 MiB at least')
@@ -300,7 +294,7 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
   const env = { ...(await postgres.env(t)), LINKS_ADDR: socket }
   const server = await startServer(t, { services: ['hooks', 'links'], env })
   const { host } = new URL(server.hooks)
-  const { stdout: version } = await runCli(['version'])
+  const { stdout: version } = await runCli('version')
   const holder = `is held by a running gatehouse ${version.trim()}`
   await finds(t, { HOOKS_ADDR: host, LINKS_ADDR: socket }, 0, {
     HOOKS_ADDR: [`ok ${host} ${holder}`],
@@ -322,7 +316,7 @@ t.test('a client that comes while addresses are looked at', async (t) => {
   // It says nothing when it is asked who it is: meanwhile the first address is held.
   const mute = portOf(await listen(t, createServer(), ANY_PORT))
   let [looking, came] = [true, 0]
-  const knock = (): void => {
+  const knock = () => {
     // It never ends the connection by itself.
     const client = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
     client.once('connect', () => (came += 1))
@@ -446,7 +440,7 @@ t.test('a database that can not be used: check says so, and no command begins', 
   await unusable(env, right, ['serve links', 'migrate'])
   // The remedy that the line names.
   await run(databases.url(), `grant create on database ${guest.pathname.slice(1)} to ${role}`)
-  t.match(await runCli(['migrate'], { env }), { code: 0 })
+  await runOk('migrate', { env })
   await run(databases.url(), `revoke create on database ${guest.pathname.slice(1)} from ${role}`)
   await finds(t, env, 0, { database: [/^ok /] })
 

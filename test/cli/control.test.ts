@@ -4,17 +4,16 @@ import { stat } from 'node:fs/promises'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
+import { runOk, FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, spawnProgram } from '../helpers/program.ts'
-import type { Env } from '../helpers/program.ts'
+import { exitOf, spawnProgram, type Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 // Commands beside a server on the embedded engine: it runs them, asked through its socket.
 
@@ -40,7 +39,7 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('its socket is for this user, and what comes over it is bounded', async (t) => {
     const { mode } = await stat(socketPath)
     t.equal((mode & 0o777).toString(8), '600')
-    const send = async (body: string): Promise<readonly string[]> => {
+    const send = async (body: string) => {
       const { text } = await request('http://control/', { method: 'POST', body, socketPath })
       return text.trimEnd().split('\n')
     }
@@ -60,13 +59,13 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('what needs the database for itself is refused', async (t) => {
     const line = / has the database to itself: stop the server, /
     const move = ['db', 'move', '--to', 'postgres://127.0.0.1:1/x']
-    const target = { env, state: async () => (await runCli(['user', 'list'], { env })).stdout }
+    const target = { env, state: async () => (await runCli('user list', { env })).stdout }
     const folder = await temporaryFolder(t, 'backups')
     const whole = join(folder, 'whole')
-    t.match(await runCli(['backup', whole], { env: await postgres.env(t) }), { code: 0 })
+    await runOk(`backup ${whole}`, { env: await postgres.env(t) })
     await refuseCommands(t, target, [
-      [['serve', 'hooks'], 1, /held by another process/],
-      [['restore', whole], 1, line],
+      ['serve hooks', 1, /held by another process/],
+      [`restore ${whole}`, 1, line],
       [move, 1, line],
     ])
   })
@@ -77,12 +76,12 @@ t.test('commands beside a server on the embedded engine', async (t) => {
     t.equal(beside.code, 0)
     t.match(beside.about('migrations'), [/^ok \d+ applied$/])
     t.match(beside.about('runner'), ['warn cli, and no session can run: '])
-    const migrated = await runCli(['migrate'], { env })
+    const migrated = await runCli('migrate', { env })
     t.match(migrated, { code: 0, stdout: 'nothing to apply\n', stderr: '' })
   })
 
   await t.test('a command that says more than its caller takes waits each time', async (t) => {
-    const { code, stdout } = await runCli(['export'], { env })
+    const { code, stdout } = await runCli('export', { env })
     t.equal(code, 0)
     t.equal(stdout.split('\n').length, COUNT + 2)
     const warnings = server.logs().filter((line) => !line.startsWith('{'))
@@ -98,13 +97,27 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('a server that dies in between is a failure', (t) => diesBetween(t, env, server))
 
   t.ok(existsSync(socketPath), 'a crash leaves the socket')
-  const alone = await runCli(['provider', 'add', 'later', '--open'], { env })
+  const alone = await runCli('provider add later --open', { env })
   t.match(alone, { code: 0, stderr: /^generic:later created/ })
-  const next = await startServer(t, { services: ['hooks'], env })
-  const listed = await runCli(['provider', 'list'], { env })
+  const servers: Server[] = []
+  const note = (message: unknown) => servers.push((message as { server: Server }).server)
+  subscribe('tracing:net.server.listen:asyncStart', note)
+  t.teardown(() => unsubscribe('tracing:net.server.listen:asyncStart', note))
+  const next = await startServer(t, { env })
+  const listed = await runCli('provider list', { env })
   t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
-  const { stdout } = await runCli(['export'], { env })
+  const { stdout } = await runCli('export', { env })
   t.equal(stdout.match(/^l\d+,/gm)?.length, 1_000, 'what was reported is done, and nothing else')
+
+  t.equal(servers.length, 4, 'three services and the control socket')
+  for (const listening of servers) listening.emit('error', new Error('accept ENFILE'))
+  const lines = next.logs().filter((line) => line.includes('connection not accepted'))
+  const told = lines.map((line): Record<string, unknown> => JSON.parse(line))
+  t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links', 'ops'])
+  for (const line of told) t.match(line, { level: 'error', error: 'accept ENFILE' })
+  for (const service of ['hooks', 'links', 'ops'] as const) {
+    await expectStatus(200, request(`${next[service]}/healthz`), 'it ends no listener')
+  }
   await next.stop()
   t.notOk(existsSync(socketPath), 'and takes it away when it stops')
 })
@@ -117,7 +130,7 @@ async function diesBetween(
 ): Promise<void> {
   const input = new PassThrough()
   let [said, problem] = ['', '']
-  const ended = runHere(['import', '-', '--owner', 'operator@localhost'], env, {
+  const ended = runHere('import - --owner operator@localhost', env, {
     stdin: input,
     stdout: (text) => (said += text),
     stderr: (text) => (problem += text),
@@ -129,20 +142,3 @@ async function diesBetween(
   t.equal(await ended, 1)
   t.match(problem, /^gatehouse: \S/)
 }
-
-t.test('a connection that cannot be accepted ends no listener', async (t) => {
-  const servers: Server[] = []
-  const note = (message: unknown) => servers.push((message as { server: Server }).server)
-  subscribe('tracing:net.server.listen:asyncStart', note)
-  t.teardown(() => unsubscribe('tracing:net.server.listen:asyncStart', note))
-  const server = await startServer(t, { env: await embedded.env(t) })
-  t.equal(servers.length, 4, 'three services and the control socket')
-  for (const listening of servers) listening.emit('error', new Error('accept ENFILE'))
-  const lines = server.logs().filter((line) => line.includes('connection not accepted'))
-  const told = lines.map((line): Record<string, unknown> => JSON.parse(line))
-  t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links', 'ops'])
-  for (const line of told) t.match(line, { level: 'error', error: 'accept ENFILE' })
-  for (const service of ['hooks', 'links', 'ops'] as const) {
-    t.equal((await request(`${server[service]}/healthz`)).status, 200, service)
-  }
-})

@@ -7,6 +7,7 @@ import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const server = await startServer(t, { env: await postgres.env(t) })
@@ -29,12 +30,15 @@ t.test('each listener has the documentation, guarded like its pages', async (t) 
         [{ host: 'evil.example' }, 403],
         [{ 'x-forwarded-for': '203.0.113.7' }, 403],
       ] as const) {
-        const answer = await request(`${base}/-/docs/${path}`, { headers })
-        t.equal(answer.status, status, `${path} ${JSON.stringify(headers)}`)
+        await expectStatus(
+          status,
+          request(`${base}/-/docs/${path}`, { headers }),
+          `${path} ${JSON.stringify(headers)}`,
+        )
       }
     }
     for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
-      t.equal((await request(`${base}/-/docs/${path}`)).status, 404, path)
+      await expectStatus(404, request(`${base}/-/docs/${path}`), path)
     }
   }
 })
@@ -47,8 +51,7 @@ t.test('every page is there, and every link on it leads somewhere', async (t) =>
   async function textAt(path: string) {
     const known = texts.get(path)
     if (known !== undefined) return known
-    const page = await request(server.hooks + path)
-    t.equal(page.status, 200, path)
+    const page = await expectStatus(200, request(server.hooks + path), path)
     texts.set(path, page.text)
     return page.text
   }
@@ -89,8 +92,10 @@ t.test('a page is drawn as it was written', async (t) => {
 
 t.test('a search finds parts of pages, those with the words in their heading first', async (t) => {
   const found = async (text: string) => {
-    const page = await request(`${BASE}search?${new URLSearchParams({ q: text })}`)
-    t.equal(page.status, 200)
+    const page = await expectStatus(
+      200,
+      request(`${BASE}search?${new URLSearchParams({ q: text })}`),
+    )
     return [addressesOf(page.text, '<a href').filter((href) => href.includes('#')), page.text]
   }
   t.equal((await found('qr codes'))[0]?.[0], '/-/docs/links#qr-codes')
@@ -114,16 +119,16 @@ t.test('gatehouse docs', async (t) => {
   const desktop = { ...env, DISPLAY: ':0' }
   const stdout = `${server.links}/-/docs/\n`
   opens(0)
-  t.same(await runCli(['docs'], { env }), { code: 0, stdout, stderr: '' })
+  t.same(await runCli('docs', { env }), { code: 0, stdout, stderr: '' })
   t.notOk(existsSync(file), 'without a desktop nothing is opened')
   const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
-  t.match(await runCli(['docs'], { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
-  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 0, stdout, stderr: '' })
+  t.match(await runCli('docs', { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
+  t.same(await runCliProcess('docs', { env: desktop }), { code: 0, stdout, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), stdout.trim())
   opens(3)
   const stderr = 'xdg-open did not open it: exit code 3\n'
-  t.same(await runCliProcess(['docs'], { env: desktop }), { code: 1, stdout, stderr })
-  t.match(await runCli(['docs'], { env: { ...env, LINKS_ADDR: none } }), {
+  t.same(await runCliProcess('docs', { env: desktop }), { code: 1, stdout, stderr })
+  t.match(await runCli('docs', { env: { ...env, LINKS_ADDR: none } }), {
     code: 1,
     stdout: '',
     stderr: /^gatehouse: no running Gatehouse was found: start it.*unix socket.*HOOKS_BASE_URL/,

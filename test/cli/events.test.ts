@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli, runHere } from '../helpers/cli.ts'
+import { runOk, refuseCommands, refusedRows, runCli, runHere } from '../helpers/cli.ts'
 import { addProvider, deliver, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
@@ -75,7 +74,7 @@ await t.test('list: a table, JSON, and the filters of the log', async (t: Test) 
 })
 
 await t.test('show: facts, headers, payload; payload: the bytes and nothing else', async (t) => {
-  const show = async (id: number, ...args: readonly string[]): Promise<string> => {
+  const show = async (id: number, ...args: readonly string[]) => {
     const { code, stdout, stderr } = await runCli(['events', 'show', String(id), ...from, ...args])
     t.same({ code, stderr }, { code: 0, stderr: '' })
     return stdout
@@ -99,11 +98,11 @@ await t.test('show: facts, headers, payload; payload: the bytes and nothing else
   t.same(Buffer.concat(chunks), BYTES)
 })
 
-const yes = ['--to', `${receiver.url}/yes`]
-const filter = ['--provider', 'generic:ci', '--until', String(second)]
-const proof = ['--highest-id', String(second), '--confirm', '2']
+const yes = `--to ${receiver.url}/yes`
+const filter = `--provider generic:ci --until ${second}`
+const proof = `--highest-id ${second} --confirm 2`
 
-const replay = (...args: readonly string[]) => runCli(['events', 'replay', ...from, ...args])
+const replay = (words: string) => runCli(`events replay --from ${base} ${words}`)
 
 /** The events that the receiver got, in that order. */
 function sent(): readonly number[] {
@@ -111,41 +110,41 @@ function sent(): readonly number[] {
 }
 
 await t.test('replay: events by their ids, in the order given', async (t) => {
-  const both = await replay(String(third), String(first), ...yes)
+  const both = await replay(`${third} ${first} ${yes}`)
   t.match(both, { code: 0, stderr: '' })
   t.match(both.stdout, new RegExp(`^${third}  delivered  204  \\d+ ms\n${first}  delivered`))
   t.same(sent(), [third, first])
   t.match(await attemptsOf(base, first), [{ outcome: 'delivered', kind: /replay/i }])
-  const failed = await replay(String(first), '--to', `${receiver.url}/no`, '--json')
+  const failed = await replay(`${first} --to ${receiver.url}/no --json`)
   t.match(failed, { code: 1, stderr: '' })
   t.match(JSON.parse(failed.stdout), { id: first, outcome: 'failed', status: 410 })
-  const local = await replay(String(first), '--to', 'http://10.0.0.1/')
+  const local = await replay(`${first} --to http://10.0.0.1/`)
   t.match(local, { code: 1, stdout: /refused  -  \d+ ms  the target is not on the public/ })
 })
 
 await t.test('replay: a filter is counted, then exactly what was counted is sent', async (t) => {
   const { length } = receiver.received
-  const dry = await replay(...filter, '--dry-run')
-  t.match(dry, { code: 0, stdout: `2 events; to send them: ${proof.join(' ')}\n`, stderr: '' })
-  const json = await replay('--event-type', 'order.created', '--dry-run', '--json')
+  const dry = await replay(`${filter} --dry-run`)
+  t.match(dry, { code: 0, stdout: `2 events; to send them: ${proof}\n`, stderr: '' })
+  const json = await replay('--event-type order.created --dry-run --json')
   t.same(JSON.parse(json.stdout), { count: 1, more: false, highest_id: first })
-  const none = await replay('--text', 'nowhere', '--dry-run')
+  const none = await replay('--text nowhere --dry-run')
   t.match(none, { code: 0, stdout: 'no events match\n' })
   t.equal(receiver.received.length, length, 'nothing was sent')
-  const done = await replay(...filter, ...proof, ...yes)
+  const done = await replay(`${filter} ${proof} ${yes}`)
   t.match(done, { code: 0, stdout: 'finished: 2 delivered, 0 failed\n' })
   t.same(sent().slice(length).toSorted(), [first, second])
-  const refused = await replay(...filter, ...proof, '--to', `${receiver.url}/no`)
+  const refused = await replay(`${filter} ${proof} --to ${receiver.url}/no`)
   const ids = `${first} ${second}`
   t.match(refused, { code: 1, stdout: `finished: 0 delivered, 2 failed (${ids})\n` })
-  const { stdout } = await replay(...filter, ...proof, ...yes, '--json')
+  const { stdout } = await replay(`${filter} ${proof} ${yes} --json`)
   t.match(JSON.parse(stdout), { state: 'finished', done: 2, failed_ids: [], waiting: 0 })
 })
 
 await t.test('replay: a signal ends the command, and the job goes on', async (t) => {
   const stop = Promise.withResolvers<string>()
   let [stdout, stderr] = ['', '']
-  const args = ['events', 'replay', ...from, ...filter, ...proof, '--to', `${receiver.url}/held`]
+  const args = `events replay --from ${base} ${filter} ${proof} --to ${receiver.url}/held`
   const surface = {
     stdout: (text: string | Buffer) => (stdout += text.toString()),
     stderr: (text: string) => (stderr += text),
@@ -168,28 +167,32 @@ await t.test('replay: a signal ends the command, and the job goes on', async (t)
 
 await t.test('replay: what is refused sends nothing', async (t) => {
   const reader = await addEndpoint(base, 'reader')
-  const refused = (...args: readonly string[]) => ['events', 'replay', ...from, ...args]
+  const refused = (words: string) => `events replay --from ${base} ${words}`
   const id = String(first)
   await refuseCommands(t, { env: {}, state: async () => receiver.received.length }, [
-    [refused('--dry-run'), 2, /Give ids of events, or a filter such as --provider/],
-    [refused(id, ...filter), 2, /not both/],
-    [refused(id, '--dry-run'), 2, /not both/],
-    [refused('x'), 2, /ID/],
-    [refused(...filter, '--confirm', '2', ...yes), 2, /--dry-run first/],
-    [refused(...filter, '--highest-id', id, ...yes), 2, /--dry-run first/],
-    [refused(...filter, '--dry-run', '--confirm', '2'), 2, /nothing to confirm/],
-    [refused(...filter, ...proof, '--confirm', '10001'), 2, /--confirm/],
-    [refused(id, '--to', 'ftp://x'), 2, /--to/],
-    [refused('999999', ...yes), 1, 'the server answers 404: There is no event 999999.'],
-    [refused(id), 1, /no default target/],
-    [refused(...filter, ...proof), 1, /no default target/],
+    ...refusedRows(`events replay --from ${base}`, 2, [
+      ['--dry-run', /Give ids of events, or a filter such as --provider/],
+      [`${id} ${filter}`, /not both/],
+      [`${id} --dry-run`, /not both/],
+      ['x', /ID/],
+      [`${filter} --confirm 2 ${yes}`, /--dry-run first/],
+      [`${filter} --highest-id ${id} ${yes}`, /--dry-run first/],
+      [`${filter} --dry-run --confirm 2`, /nothing to confirm/],
+      [`${filter} ${proof} --confirm 10001`, /--confirm/],
+      [`${id} --to ftp://x`, /--to/],
+    ]),
+    ...refusedRows(`events replay --from ${base}`, 1, [
+      [`999999 ${yes}`, 'the server answers 404: There is no event 999999.'],
+      [`${id}`, /no default target/],
+      [`${filter} ${proof}`, /no default target/],
+    ]),
     [
-      { args: refused(id, ...yes, '--token', '-'), input: reader.token },
+      { args: refused(`${id} ${yes} --token -`), input: reader.token },
       1,
       /403: This token may not replay/,
     ],
     [
-      refused('--event-type', 'order.created', ...proof, ...yes),
+      refused(`--event-type order.created ${proof} ${yes}`),
       1,
       'found 1 event, expected 2; run with --dry-run again',
     ],
@@ -264,7 +267,7 @@ await t.test('a token from a file or standard input', async (t) => {
   const file = join(await temporaryFolder(t), 'token')
   writeFileSync(file, `${token}\n`)
   const list = ['events', 'list', ...from, '--json', '--token']
-  t.equal((await runCli([...list, '-'], { input: `${token}\n` })).code, 0)
+  await runOk([...list, '-'], { input: `${token}\n` })
   const follower = openFollow(t, [...from, '--limit', '1', '--token', file])
   await until(() => follower.ids().length === 1, 'the stored one')
   const event = await send('{}', 'x')
@@ -293,21 +296,22 @@ await t.test('the server of the configuration, or the one that is named', async 
   const unknown = 'HOOKS_ADDR names no address to call; give --from'
   const unset = { HOOKS_ADDR: '127.0.0.1:0' }
   await refuseCommands(t, undefined, [
-    [{ args: ['events', 'list'], env: unset }, 1, new RegExp(unknown)],
-    [{ args: ['forward', 'http://127.0.0.1:9/'], env: unset }, 1, new RegExp(unknown)],
-    [['events'], 2, 'Missing action: one of list, show, payload'],
-    [list('--limit', '0'), 2, /--limit must be/],
-    [list('--since', 'x'), 2, /--since must be an event id or a time/],
-    [list('--json-member', 'x'), 2, /--json-member must be path=value/],
-    [list('--text', 'x'.repeat(501)), 2, /--text may have 500 characters/],
-    [list('--verified', 'maybe'), 2, /--verified must be true or false/],
+    [{ args: 'events list', env: unset }, 1, new RegExp(unknown)],
+    [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, new RegExp(unknown)],
+    ['events', 2, 'Missing action: one of list, show, payload'],
+    ...refusedRows(`events list --from ${base}`, 2, [
+      ['--limit 0', /--limit must be/],
+      ['--since x', /--since must be an event id or a time/],
+      ['--json-member x', /--json-member must be path=value/],
+      [`--text ${'x'.repeat(501)}`, /--text may have 500 characters/],
+      ['--verified maybe', /--verified must be true or false/],
+      ['--follow --until 1h', /--follow takes no --text/],
+    ]),
     [list('--header', 'a b'), 2, /--header must be name or name=value/],
-    [list('--follow', '--until', '1h'), 2, /--follow takes no --text/],
-    [['events', 'list', '--from', 'ftp://x'], 2, /--from must be/],
-    [['events', 'show', ...from], 2, /Missing ID/],
+    ['events list --from ftp://x', 2, /--from must be/],
     [['events', 'show', '999999', ...from], 1, /the server answers 404: There is no event/],
     [['events', 'payload', '999999', ...from], 1, /the server answers 404: There is no event/],
-    [['events', 'list', '--follow', '--from', 'http://127.0.0.1:1'], 1, /ECONNREFUSED/],
-    [['events', 'list', '--from', `${base}/log?x=`], 1, /the server answers 40[04]/],
+    ['events list --follow --from http://127.0.0.1:1', 1, /ECONNREFUSED/],
+    [`events list --from ${base}/log?x=`, 1, /the server answers 40[04]/],
   ])
 })

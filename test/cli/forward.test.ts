@@ -4,19 +4,25 @@ import { createServer, request as httpRequest } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
 import { processesWith } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
-import { SIGNED_ENV, addProvider, deliver, post, startHooks } from '../helpers/hooks.ts'
-import { signatureHeaders } from '../helpers/hooks.ts'
-import type { Ack, Bytes } from '../helpers/hooks.ts'
+import {
+  SIGNED_ENV,
+  addProvider,
+  deliver,
+  post,
+  startHooks,
+  type Ack,
+  type Bytes,
+  signatureHeaders,
+} from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
-import { startReceiver } from '../helpers/replays.ts'
-import type { Receiver } from '../helpers/replays.ts'
+import { expectStatus } from '../helpers/refusals.ts'
+import { startReceiver, type Receiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -45,6 +51,15 @@ function startTarget(t: Test, ...statuses: readonly number[]): Promise<Receiver>
   })
 }
 
+async function connected<F extends { connected(): Promise<unknown> }>(forwarder: F) {
+  await forwarder.connected()
+  return forwarder
+}
+
+function hasLines({ lines }: { lines(): readonly string[] }, count: number, what: string) {
+  return until(() => lines().length >= count, what)
+}
+
 function forward(t: Test, target: string, ...args: readonly string[]) {
   return openForward(t, [target, '--from', base, ...args])
 }
@@ -52,10 +67,9 @@ function forward(t: Test, target: string, ...args: readonly string[]) {
 t.test('a line an event', async (t) => {
   const token = keepSecret('target-token', 'target-token-4711')
   const target = await startTarget(t)
-  const forwarder = forward(t, `${target.url}/hook?token=${token}&a=b`)
-  await forwarder.connected()
+  const forwarder = await connected(forward(t, `${target.url}/hook?token=${token}&a=b`))
   const id = await send('{"a":"é"}')
-  await until(() => forwarder.lines().length > 0, 'a line')
+  await hasLines(forwarder, 1, 'a line')
   t.match(forwarder.lines(), [new RegExp(`^${id}  generic:lan  note  10 B  200  \\d+ ms$`)])
   t.match(target.received, [{ method: 'POST', path: `/hook?token=${token}&a=b` }])
   const [attempt] = await recorded(base, id)
@@ -67,11 +81,10 @@ t.test('a line an event', async (t) => {
 
 t.test('lines of JSON, and only what is wanted', async (t) => {
   const kind = ['--provider', 'generic:lan', '--event-type', 'wanted']
-  const forwarder = forward(t, calm.url, '--json', ...kind)
-  await forwarder.connected()
+  const forwarder = await connected(forward(t, calm.url, '--json', ...kind))
   await send('{}', 'other')
   const id = await send('{"b":1}', 'wanted')
-  await until(() => forwarder.lines().length > 0, 'a line')
+  await hasLines(forwarder, 1, 'a line')
   t.match(JSON.parse(forwarder.lines()[0] ?? ''), {
     id,
     provider: 'generic:lan',
@@ -89,10 +102,9 @@ t.test('lines of JSON, and only what is wanted', async (t) => {
 
 t.test('a failed event is tried again before the next one', async (t) => {
   const target = await startTarget(t, 500, 302)
-  const forwarder = forward(t, target.url)
-  await forwarder.connected()
+  const forwarder = await connected(forward(t, target.url))
   const [first, second] = [await send(), await send()]
-  await until(() => forwarder.lines().length === 2, 'both events')
+  await hasLines(forwarder, 2, 'both events')
   t.same(idsAt(target), [first, first, first, second])
   t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
   t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
@@ -100,8 +112,7 @@ t.test('a failed event is tried again before the next one', async (t) => {
   t.same(outcomes, ['delivered', 'failed', 'failed'])
   await forwarder.stop()
 
-  const away = forward(t, `http://127.0.0.1:${await freePort()}/`)
-  await away.connected()
+  const away = await connected(forward(t, `http://127.0.0.1:${await freePort()}/`))
   const id = await send()
   await until(() => away.said().includes('ECONNREFUSED'), 'the failure to be said')
   const failed = { outcome: 'failed', detail: /ECONNREFUSED/ }
@@ -110,23 +121,23 @@ t.test('a failed event is tried again before the next one', async (t) => {
 
 t.test('retries that are used up end it; the event is not lost', async (t) => {
   const target = await startTarget(t, 500, 500)
-  const forwarder = forward(t, target.url, '--name', 'patient', '--retries', '1')
-  await forwarder.connected()
+  const forwarder = await connected(forward(t, target.url, '--name', 'patient', '--retries', '1'))
   const id = await send()
   t.same(await forwarder.exited, { code: 1, signal: null })
   t.match(forwarder.said(), new RegExp(`: gave event ${id} up after 2 attempts\n$`))
   t.same(forwarder.lines(), [])
   const again = forward(t, target.url, '--name', 'patient')
-  await until(() => again.lines().length === 1, 'the event')
+  await hasLines(again, 1, 'the event')
   t.same(idsAt(target), [id, id, id])
 })
 
 t.test('--skip-failed leaves it out', async (t) => {
   const target = await startTarget(t, 500, 503)
-  const forwarder = forward(t, target.url, '--skip-failed', '--retries', '1', '--json')
-  await forwarder.connected()
+  const forwarder = await connected(
+    forward(t, target.url, '--skip-failed', '--retries', '1', '--json'),
+  )
   const [first, second] = [await send(), await send()]
-  await until(() => forwarder.lines().length === 2, 'both events')
+  await hasLines(forwarder, 2, 'both events')
   const told = forwarder.lines().map((line) => JSON.parse(line) as unknown)
   t.match(told, [
     { id: first, status: 503, attempts: 2, delivered: false },
@@ -140,11 +151,11 @@ t.test('--since counts for a new name', async (t) => {
   const first = await send()
   const flags = ['--name', 'back', '--since', String(first)]
   const forwarder = forward(t, target.url, ...flags)
-  await until(() => forwarder.lines().length === 1, 'the old event')
+  await hasLines(forwarder, 1, 'the old event')
   await forwarder.stop()
   const second = await send()
   const again = forward(t, target.url, ...flags)
-  await until(() => again.lines().length === 1, 'the new event')
+  await hasLines(again, 1, 'the new event')
   t.same(idsAt(target), [first, second])
   t.match(again.said(), /--since counts for a new name only/)
 })
@@ -154,8 +165,7 @@ t.test('a signal during a delivery: it is finished and recorded', async (t) => {
   const target = await startReceiver(t, (_, response) => {
     answer = () => response.writeHead(200).end()
   })
-  const forwarder = forward(t, target.url, '--name', 'slow')
-  await forwarder.connected()
+  const forwarder = await connected(forward(t, target.url, '--name', 'slow'))
   const [first, second] = [await send(), await send()]
   await until(() => target.received.length === 1, 'the delivery')
   const ended = forwarder.stop()
@@ -182,8 +192,8 @@ t.test('--text and --json-member choose, also what comes later', async (t) => {
   await send('{"data":{"object":{"id":"evt_2"}}}')
   const longer = await send('{"data":{"object":{"id":"evt_12"}}}')
   const last = await send('{"data":{"object":{"id":"evt_1"}},"n":2}')
-  await until(() => byText.lines().length === 3, 'the events with the text')
-  await until(() => byMember.lines().length === 2, 'the events with the member')
+  await hasLines(byText, 3, 'the events with the text')
+  await hasLines(byMember, 2, 'the events with the member')
   const ids = (lines: readonly string[]) =>
     lines.map((line) => (JSON.parse(line) as { id: number }).id)
   t.same(ids(byText.lines()), [first, longer, last])
@@ -200,7 +210,7 @@ t.test('--text and --json-member choose, also what comes later', async (t) => {
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const SECONDS = 700_000 + process.pid
 const long = `sleep ${SECONDS}`
-const sleepers = (): readonly number[] => processesWith(long)
+const sleepers = () => processesWith(long)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
@@ -243,8 +253,9 @@ t.test('what a program is given, and that what it leaves holds nothing up', asyn
   await writeFile(script, KEEPS)
   const args = ['two words', '$HOME `id` *', `'"`, '', '--json', '--', 'é']
   const words = ['--exec', process.execPath, '--from', base, '--', script, folder, ...args]
-  const forwarder = startForward(t, words, { LANG: 'C.UTF-8', DEPLOY_KEY: 'not-for-programs' })
-  await forwarder.connected()
+  const forwarder = await connected(
+    startForward(t, words, { LANG: 'C.UTF-8', DEPLOY_KEY: 'not-for-programs' }),
+  )
   const large = Buffer.alloc(3_000_000, 'gatehouse').fill(0, 1_000, 2_000)
   const bodies = ['', Buffer.from([0, 255, 254, 13, 10, 0x1b, 0]), large]
   for (const [at, body] of bodies.entries()) {
@@ -299,8 +310,7 @@ t.test('ways to fail', async (t) => {
     [/took over 1 s/, ['--timeout', '1s', ...shell('late', `${long} & ${long}`)]],
     [/could not be started: .*ENOENT/, ['--from', base, '--name', 'none', '--exec', broken]],
   ] as const) {
-    const forwarder = openForward(t, ['--retries', '0', ...words])
-    await forwarder.connected()
+    const forwarder = await connected(openForward(t, ['--retries', '0', ...words]))
     const id = await send()
     t.same(await forwarder.exited, { code: 1, signal: null })
     t.match(forwarder.said(), problem)
@@ -308,8 +318,7 @@ t.test('ways to fail', async (t) => {
     await until(() => sleepers().length === 0, 'the end of its group')
   }
   const silent = await startReceiver(t, () => undefined)
-  const hurried = forward(t, silent.url, '--timeout', '1s')
-  await hurried.connected()
+  const hurried = await connected(forward(t, silent.url, '--timeout', '1s'))
   await send()
   await until(() => hurried.said().includes(': no answer within 1 s; again'), 'its end')
 })
@@ -320,8 +329,7 @@ t.test(
     const folder = await temporaryFolder(t, 'ends')
     const script = `echo "$GATEHOUSE_EVENT_HEADERS" >> "$1/seen"; trap '' INT TERM; ${long}; :`
     for (const code of [0, 1]) {
-      const forwarder = startForward(t, shell('ends', script, folder))
-      await forwarder.connected()
+      const forwarder = await connected(startForward(t, shell('ends', script, folder)))
       if (code === 0) await send()
       await until(() => linesOf(join(folder, 'seen')).length === code + 1, 'the program to run')
       // The command line of the forwarder has these words, too, and that of the shell.
@@ -344,21 +352,22 @@ t.test('--coalesce passes over all but the newest', async (t) => {
     echo "$GATEHOUSE_EVENT_ID" >> "$1/seen"
     while [ -e "$1/hold" ]; do sleep 0.05; done
     [ "$GATEHOUSE_EVENT_TYPE" != bad ]`
-  const seen = (): readonly number[] => linesOf(join(folder, 'seen')).map(Number)
+  const seen = () => linesOf(join(folder, 'seen')).map(Number)
   await writeFile(hold, '')
-  const forwarder = openForward(t, ['--coalesce', ...shell('newest', script, folder)])
-  await forwarder.connected()
+  const forwarder = await connected(
+    openForward(t, ['--coalesce', ...shell('newest', script, folder)]),
+  )
   const first = await send()
   await until(() => seen().length === 1, 'the first one to run')
   const [second, newest] = [await send(), await send()]
   await rm(hold)
-  await until(() => forwarder.lines().length === 2, 'two events')
+  await hasLines(forwarder, 2, 'two events')
   t.same(seen(), [first, newest])
 
   const bad = await send('{}', 'bad')
   await until(() => forwarder.said().includes(`event ${bad}: `), 'the failure')
   const good = await send()
-  await until(() => forwarder.lines().length === 3, 'the newer one in its place')
+  await hasLines(forwarder, 3, 'the newer one in its place')
   t.equal(seen().at(-1), good)
   await forwarder.stop()
   for (const id of [second, bad]) {
@@ -368,7 +377,7 @@ t.test('--coalesce passes over all but the newest', async (t) => {
 
   const again = openForward(t, shell('newest', script, folder))
   const last = await send()
-  await until(() => again.lines().length === 1, 'the next one')
+  await hasLines(again, 1, 'the next one')
   t.equal(seen().at(-1), last, 'what was passed over does not come back')
 })
 
@@ -405,10 +414,9 @@ async function startProxy(t: Test): Promise<string> {
 t.test('over TLS, under a path', async (t) => {
   const proxy = await startProxy(t)
   const trust = { NODE_EXTRA_CA_CERTS: CERTIFICATE }
-  const forwarder = startForward(t, [calm.url, '--from', proxy], trust)
-  await forwarder.connected()
-  t.equal((await deliver(base, 'code_host', '{"over":"tls"}')).status, 202)
-  await until(() => forwarder.lines().length === 1, 'the event')
+  const forwarder = await connected(startForward(t, [calm.url, '--from', proxy], trust))
+  await expectStatus(202, deliver(base, 'code_host', '{"over":"tls"}'))
+  await hasLines(forwarder, 1, 'the event')
   const stranger = openForward(t, [calm.url, '--from', proxy, '--name', 'stranger'])
   await until(() => /certificate/.test(stranger.said()), 'the certificate to be doubted')
 })
@@ -427,7 +435,7 @@ t.test('a server that comes later, and a unix socket', async (t) => {
   const url = 'http://localhost/webhooks/code_host'
   const { status } = await request(url, { method: 'POST', headers, body, socketPath })
   t.equal(status, 202)
-  await until(() => forwarder.lines().length === 1, 'the event')
+  await hasLines(forwarder, 1, 'the event')
   t.match(target.received, [{ body: Buffer.from(body) }])
   await server.stop()
   await until(() => forwarder.said().includes('The server stops'), 'its reason')

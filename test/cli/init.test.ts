@@ -14,13 +14,14 @@ import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
+import { runOk, FREE, refuseCommands, refusedRows, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import { request } from '../helpers/http.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 
@@ -52,7 +53,7 @@ t.test(
   'without a terminal and without flags: the embedded database on this machine',
   async (t) => {
     const { file, env } = await emptyPlace(t)
-    const { code, stdout, stderr } = await runCli(['init', '--file', file], { env })
+    const { code, stdout, stderr } = await runCli(`init --file ${file}`, { env })
     t.equal(code, 0, stderr)
     t.equal(stdout, '', 'no proxy, no setting')
     t.equal(modeOf(file), 0o600)
@@ -100,7 +101,7 @@ t.test('flags say everything; the server starts with the file', async (t) => {
   const started = { env: { ...env, GATEHOUSE_ENV_FILE: file }, services: ['hooks'] as const }
   const server = await startServer(t, started)
   const headers = { Host: 'hooks.lan.test', 'Remote-Email': 'ann@lan.test' }
-  t.equal((await request(`${server.hooks}/log`, { headers })).status, 200)
+  await expectStatus(200, request(`${server.hooks}/log`, { headers }))
 })
 
 t.test(
@@ -110,7 +111,7 @@ t.test(
     const first = `HOOKS_MAX_BODY=1MiB\nGATEHOUSE_SECRET_KEY='${secret('key')}'\n`
     writeFileSync(file, first, { mode: 0o644 })
     await refuseCommands(t, { env, state: async () => readFileSync(file, 'utf8') }, [
-      [['init', '--file', file], 1, /gatehouse\.env is there already: --force changes it/],
+      [`init --file ${file}`, 1, /gatehouse\.env is there already: --force changes it/],
     ])
     const flags = ['--force', '--ops-interval', '600']
     // A key of another length is one of the things that the check finds.
@@ -145,7 +146,7 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
   const other = join(await temporaryFolder(t, 'other'), 'file')
   writeFileSync(other, 'as it was')
   symlinkSync(other, `${file}.new`)
-  t.match(await runCli(['init', '--file', file], { env }), { code: 0 })
+  await runOk(`init --file ${file}`, { env })
   t.equal(readFileSync(other, 'utf8'), 'as it was')
   t.same(readdirSync(folder), ['gatehouse.env'])
 })
@@ -153,22 +154,25 @@ t.test('the file does not follow a link, and its folder keeps nothing else', asy
 t.test('what is refused, and nothing is written', async (t) => {
   const { folder, file, env } = await emptyPlace(t)
   const init = (words: string) => ['init', '--file', file, ...words.split(' ')]
-  const proxied = (words: string) => init(`${ADDRESSES.join(' ')} --proxy ${words}`)
   await refuseCommands(t, { env, state: async () => readdirSync(folder) }, [
-    [init('--proxy caddy'), 2, /--proxy caddy needs --hooks-base-url, --links-base-url/],
-    [init('--proxy apache'), 2, /--proxy must be caddy, nginx, tailscale, cloudflare or none/],
+    ...refusedRows(`init --file ${file}`, 2, [
+      ['--proxy caddy', /--proxy caddy needs --hooks-base-url, --links-base-url/],
+      ['--proxy apache', /--proxy must be caddy, nginx, tailscale, cloudflare or none/],
+      ['--hooks-base-url hooks', /HOOKS_BASE_URL/],
+      ['--install', /--install has its own file: leave out --file/],
+    ]),
     [
-      proxied('nginx --hooks-base-url https://hooks.lan.test:8443'),
+      init(`${ADDRESSES.join(' ')} --proxy nginx --hooks-base-url https://hooks.lan.test:8443`),
       2,
       /HOOKS_BASE_URL must be an https:\/\/ URL without a port/,
     ],
-    [proxied('caddy --ops-base-url http://ops.lan.test'), 2, /OPS_BASE_URL must be an https/],
-    [proxied('tailscale'), 2, /each service needs a port of its own/],
-    [proxied('caddy --sign-in x'), 2, /--sign-in must be authelia or oauth2-proxy/],
-    [proxied('caddy --portal auth'), 2, /--portal must be an https:\/\/ URL/],
-    [proxied('caddy --sign-in-address x'), 2, /--sign-in-address must be host:port/],
-    [init('--hooks-base-url hooks'), 2, /HOOKS_BASE_URL/],
-    [init('--install'), 2, /--install has its own file: leave out --file/],
+    ...refusedRows(`init --file ${file} ${ADDRESSES.join(' ')} --proxy`, 2, [
+      ['caddy --ops-base-url http://ops.lan.test', /OPS_BASE_URL must be an https/],
+      ['tailscale', /each service needs a port of its own/],
+      ['caddy --sign-in x', /--sign-in must be authelia or oauth2-proxy/],
+      ['caddy --portal auth', /--portal must be an https:\/\/ URL/],
+      ['caddy --sign-in-address x', /--sign-in-address must be host:port/],
+    ]),
     [['init', '--file', join(folder, 'none/file')], 1, /no file can be made in .*none \(ENOENT/],
     [{ args: init('--database -'), input: 'mysql://x' }, 2, /--database must be a postgres/],
   ])
@@ -209,13 +213,13 @@ t.test(
 
     // With an executable that somebody has built it would go on.
     if (!existsSync(join(ROOT, 'dist/gatehouse'))) {
-      const failed = await runCli(['init', '--install'], { env: { ...env, DESTDIR: root } })
+      const failed = await runCli('init --install', { env: { ...env, DESTDIR: root } })
       t.match(failed, { code: 1, stderr: /the unit was not installed: .*npm run build/ })
       t.notOk(existsSync(settings), 'without a program there are no settings')
     }
 
     const shell = { ...installing, DATABASE_URL: 'postgres://127.0.0.1:1/none' }
-    const first = await runCli(['init', '--install', '--ops-interval', '600'], { env: shell })
+    const first = await runCli('init --install --ops-interval 600', { env: shell })
     t.equal(first.code, 0, first.stderr)
     t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
     t.match(first.stderr, /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m)
@@ -226,7 +230,7 @@ t.test(
     t.equal(modeOf(settings), 0o644)
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
     t.notOk(existsSync(key), 'the first start makes it in the data directory')
-    t.match(await runCli(['init', '--install'], { env: installing }), { code: 1 })
+    t.match(await runCli('init --install', { env: installing }), { code: 1 })
 
     const moved = secretKey()
     const state = join(root, 'var/lib/gatehouse')
@@ -244,7 +248,7 @@ t.test(
     }
 
     const named = ['init', '--force', '--file', settings, '--ops-interval', '900']
-    t.equal((await runCli(named, { env: installing })).code, 0)
+    await runOk(named, { env: installing })
     t.equal(modeOf(settings), 0o644, 'named or not, the unit can read it')
   },
 )

@@ -1,12 +1,10 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import type { RefusedCommand } from '../helpers/cli.ts'
+import { refuseCommands, runCli, refusedRows } from '../helpers/cli.ts'
 import {
-  insertLinks,
   leadsTo,
   makeLink,
+  openLinks,
   startLinks,
   visit,
   type Caller,
@@ -17,6 +15,7 @@ import type { Env } from '../helpers/program.ts'
 import { decodeQr, pixelsOfText } from '../helpers/qr.ts'
 import { contentsOf } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const BASE = 'https://go.example.com'
@@ -136,7 +135,7 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
       const { total, referrers, clients } = counted ?? { total: 0, referrers: [], clients: [] }
       return total === 1 && referrers.length === 1 && clients.length === 1 && counted
     }, 'the visit with its host and its client')
-    t.same(stats, (await ann.api('GET', `/links/${id}/stats`)).json, 'JSON as the API has it')
+    t.same(stats, await ann.read(`/links/${id}/stats`), 'JSON as the API has it')
     const { stdout } = await link(env, 'stats', 'visited')
     t.match(stdout, /^visits +1\nlast visit +\d{4}-.*\npeople +1\n/)
     t.match(stdout, /^came from +wiki\.example\.com 1$/m)
@@ -151,20 +150,20 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
       stderr: `plan is removed; for 30 days it can be restored: ${BASE}/-/deleted\n`,
     })
     await until(async () => (await leadsTo(base, '/plan')) === 404, 'its end')
-    const { stdout: audit } = await runCli(['audit', '--limit', '1', '--json'], { env })
+    const { stdout: audit } = await runCli('audit --limit 1 --json', { env })
     t.match(JSON.parse(audit), { actor: 'command', action: 'link delete', subject: 'plan' })
-    t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+    await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
     t.match(await printed(env, 'rm', 'plan'), [{ id, slug: 'plan' }])
   })
 })
 
 t.test('lists of links, and what is refused', async (t) => {
-  const links = await startLinks(t, postgres)
+  const links = await openLinks(t)
   const { env } = links
   const ann = await links.user('ann')
   const joann = await links.user('joann')
   await links.user('gone')
-  await runCli(['user', 'disable', 'gone@example.com'], { env })
+  await runCli('user disable gone@example.com', { env })
   await makeLink(ann, 'alpha', { tags: ['red'], title: 'First of all' })
   await makeLink(ann, 'beta', { visibility: 'secure', archived: true })
   await makeLink(joann, 'gamma', { tags: ['red', 'blue'], max_visits: 1 })
@@ -177,7 +176,7 @@ t.test('lists of links, and what is refused', async (t) => {
   ]) {
     await run(env['DATABASE_URL'] ?? '', `update links.${change}`)
   }
-  const slugs = async (words = ''): Promise<readonly string[]> =>
+  const slugs = async (words = '') =>
     (await printed(env, 'list', ...words.split(' ').filter(Boolean))).map(({ slug }) => slug)
 
   await t.test('of everybody, filtered and sorted', async (t) => {
@@ -213,7 +212,7 @@ t.test('lists of links, and what is refused', async (t) => {
       slug: `many-${String(at).padStart(3, '0')}`,
       owners: [joann.email],
     }))
-    await insertLinks(links, postgres, rows)
+    await links.store(rows)
     t.same(
       await slugs(`--owner ${joann.email} --search many`),
       rows.map(({ slug }) => slug),
@@ -224,20 +223,8 @@ t.test('lists of links, and what is refused', async (t) => {
     const none = 'no link has this slug'
     const time =
       /^gatehouse: --expires must be a time with its zone .*, or a whole number with s, m/
-    const rows = (
-      start: string,
-      code: 1 | 2,
-      ...cases: readonly (readonly [words: string, line: string | RegExp])[]
-    ) =>
-      cases.map(([words, line]): RefusedCommand => [
-        `link ${start}${words}`.split(' '),
-        code,
-        line,
-      ])
     await refuseCommands(t, { env, state: () => contentsOf(postgres, env) }, [
-      ...rows(
-        '',
-        1,
+      ...refusedRows('link', 1, [
         ['show nothing', none],
         ['edit nothing --title x', none],
         ['rm nothing', none],
@@ -245,18 +232,14 @@ t.test('lists of links, and what is refused', async (t) => {
         ['add alpha https://a.test/', 'slug already taken'],
         ['add free ftp://a.test/', /^gatehouse: url must be an http:\/\/ or https:\/\/ URL with/],
         ['list --owner no@example.com', /no user has the e-mail address/],
-      ),
-      ...rows(
-        'add free https://a.test/ --owner ',
-        1,
+      ]),
+      ...refusedRows('link add free https://a.test/ --owner', 1, [
         ['no@example.com', /no user has the e-mail/],
         ['gone@example.com', /this user is disabled/],
-      ),
+      ]),
     ])
     await refuseCommands(t, undefined, [
-      ...rows(
-        '',
-        2,
+      ...refusedRows('link', 2, [
         ['make', /Unknown action "make", expected one of list, show, add, edit, rm, stats/],
         ['add a_b https://a.test/', /^gatehouse: SLUG must have 2 to 64 of a-z/],
         ['add api https://a.test/', /^gatehouse: SLUG is reserved/],
@@ -268,10 +251,8 @@ t.test('lists of links, and what is refused', async (t) => {
         ['list --state gone', /must be active, expired, used_up or archived/],
         ['list --limit 0', /--limit must be a whole number/],
         [`list --search ${'x'.repeat(201)}`, /^gatehouse: --search may have 200/],
-      ),
-      ...rows(
-        'add free https://a.test/ ',
-        2,
+      ]),
+      ...refusedRows('link add free https://a.test/', 2, [
         ['--expires 2020-01-31T12:00:00Z', /must be in the future/],
         ['--expires soon', time],
         ['--expires 999999999d', time],
@@ -280,14 +261,14 @@ t.test('lists of links, and what is refused', async (t) => {
         ['--tag ä', /^gatehouse: tags: each must have 1 to 50/],
         [`--title ${'x'.repeat(201)}`, /--title may have 200/],
         ['--visibility open', /must be public, private or secure/],
-      ),
+      ]),
     ])
     const socket = { env: { ...env, LINKS_ADDR: 'unix:/nowhere/links.sock' } }
-    t.match(await runCli(['link', 'show', 'alpha', '--qr'], socket), {
+    t.match(await runCli('link show alpha --qr', socket), {
       code: 1,
       stderr: /^gatehouse: the address of links is not known: .* set LINKS_BASE_URL\n$/,
     })
-    t.match(await runCli(['link', 'show', 'alpha'], socket), {
+    t.match(await runCli('link show alpha', socket), {
       code: 0,
       stdout: /^address +http:\/\/HOST\/alpha$/m,
     })

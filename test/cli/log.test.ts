@@ -84,7 +84,7 @@ t.test('a line has the user: whom the proxy names, or whose token it is', async 
     OPS_CHAT_API_KEY: secret('chat-key'),
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
   }
-  const made = await runCli(['endpoint', 'add', 'agent'], { env, secretShown: true })
+  const made = await runCli('endpoint add agent', { env, secretShown: true })
   const token = keepSecret('agent', made.stdout.trim())
   const server = await startServer(t, { env })
   const links = linksServer(server, env)
@@ -134,7 +134,7 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
   t.same([...new Set(levels)].toSorted(), ['<4> warn', '<6> info'])
 
   const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
-  const refused = await runCliProcess(['serve', 'hooks'], { env: wrong, program })
+  const refused = await runCliProcess('serve hooks', { env: wrong, program })
   t.match(refused, { code: 1, stderr: /^<3>gatehouse: HOOKS_ADDR [^\n]+\n$/ })
 })
 
@@ -142,7 +142,7 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   const data = await temporaryFolder(t)
   const env = { ...FREE, GATEHOUSE_DATA_DIR: data, OPS_ADDR: 'nonsense', OPS_RUNNER: 'cli' }
   const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
-  const { code, stdout } = await runCliProcess(['check'], unit)
+  const { code, stdout } = await runCliProcess('check', unit)
   t.equal(code, 1)
   t.match(stdout, /^<3>FAIL {2}configuration: /m)
   t.match(stdout, /^<4>warn {2}runner: /m)

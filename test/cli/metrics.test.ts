@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runOk } from '../helpers/cli.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
@@ -11,8 +11,9 @@ import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
-const [embedded, postgres] = backends
+const [, postgres] = backends
 const manual = readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */
@@ -39,7 +40,7 @@ t.test('the manual has every metric with its type and labels, and no other', asy
     HOOKS_QUEUE_URL: `redis://127.0.0.1:${await freePort()}`,
     HOOKS_QUEUE_CHANNELS: 'orders',
   }
-  t.match(await runCli(['provider', 'alarm', 'code_host', '--expect', '1h'], { env }), { code: 0 })
+  await runOk('provider alarm code_host --expect 1h', { env })
   const server = await startServer(t, { env })
   await request(`${server.hooks}/webhooks/code_host`, { method: 'POST', body: '{}' })
   await request(`${server.hooks}/healthz`)
@@ -77,10 +78,10 @@ t.test('the manual has every metric with its type and labels, and no other', asy
 
 t.test('figures of the process and of its database', async (t) => {
   const sender = createSender()
-  const env = { ...(await embedded.env(t)), ...sender.env }
+  const env = { ...(await postgres.env(t)), ...sender.env }
   const server = await startServer(t, { env })
   const agent = keepAlive(t, 1)
-  t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+  await expectStatus(202, send(agent, server.hooks, await sender.delivery()))
   const figures = async () => (await request(`${server.hooks}/metrics`)).text
   const first = await figures()
   for (const [name, bound] of Object.entries({

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { refuseCommands, refusedRows, runCli } from '../helpers/cli.ts'
 import { startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -59,34 +59,39 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
 })
 
 await t.test('a bad one is refused in a line, and nothing is changed', async (t) => {
-  const words = (line: string) => ['notify', ...line.split(' ')]
-  const add = (flags: string) => words(`add x ${url} ${flags}`)
+  const words = (line: string) => `notify ${line}`
   const none = /there is no target other/
   const times = /two times of the day such as 22:00-07:00/
   await refuseCommands(t, { env, state: rows }, [
-    [words(`add x pigeon+https://x/${token}`), 2, /^(?!.*secret-).*its scheme is not known/],
-    [words(`add X:y ${url}`), 1, /the name must be 1 to 64 lower-case letters/],
-    [words(`add phone ${url}`), 1, /there is a target phone already/],
-    [add('--levels loud'), 2, /expected of info, warning, critical|must be/],
-    [add('--quiet 7-9'), 2, times],
-    [add('--quiet 07:00-07:00'), 2, times],
-    [add('--after 13h'), 2, /12h at most/],
-    [add('--remind 5s'), 2, /from 1m to 7d/],
-    [words('add x pagerduty+https://x/v2/enqueue'), 2, /routing_key/],
+    ...refusedRows('notify', 2, [
+      [`add x pigeon+https://x/${token}`, /^(?!.*secret-).*its scheme is not known/],
+      ['add x pagerduty+https://x/v2/enqueue', /routing_key/],
+      ['set phone', /Missing a setting/],
+    ]),
+    ...refusedRows('notify', 1, [
+      [`add X:y ${url}`, /the name must be 1 to 64 lower-case letters/],
+      [`add phone ${url}`, /there is a target phone already/],
+      ['set other --after 5m', none],
+      ['remove other', none],
+      ['test other', none],
+    ]),
+    ...refusedRows(`notify add x ${url}`, 2, [
+      ['--levels loud', /expected of info, warning, critical|must be/],
+      ['--quiet 7-9', times],
+      ['--quiet 07:00-07:00', times],
+      ['--after 13h', /12h at most/],
+      ['--remind 5s', /from 1m to 7d/],
+    ]),
     [
       words('add x smtp://u:secret-1@h?from=a@b&to=c@d'),
       2,
       /URL has a password, which others can see: give it by --token/,
     ],
-    [words('set phone'), 2, /Missing a setting/],
-    [words('set other --after 5m'), 1, none],
-    [words('remove other'), 1, none],
-    [words('test other'), 1, none],
   ])
   await refuseCommands(t, { env: keyless, state: rows }, [
-    [words(`add x ${url}`), 1, /stored encrypted: set GATEHOUSE_SECRET_KEY/],
+    ...refusedRows('notify', 1, [[`add x ${url}`, /stored encrypted: set GATEHOUSE_SECRET_KEY/]]),
   ])
-  const unread = await runCli(['notify', 'test', 'phone'], { env: keyless })
+  const unread = await runCli('notify test phone', { env: keyless })
   t.match(unread, { code: 1, stderr: /not taken: GATEHOUSE_SECRET_KEY is not set/ })
 })
 
@@ -98,12 +103,12 @@ await t.test('the running service sends to it, beside OPS_NOTIFY_URL', async (t)
     `insert into notices.notices (service, level, message, site, path, created_at)
      values ('shop', 'critical', 'x', 'ops', '/events', now())`,
   )
-  const got = (path: string): boolean => received.some((request) => request.path === path)
+  const got = (path: string) => received.some((request) => request.path === path)
   await until(() => got('/phone') && got('/configured'), 'both targets to be told')
-  const waiting = async (): Promise<string> => (await fetch(`${ops.base}/waiting`)).text()
+  const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
   await until(async () => /could not be sent to nobody/.test(await waiting()), 'the failing one')
   t.match(await run('remove nobody'), { code: 0 })
   await until(async () => !/could not be sent/.test(await waiting()), 'nothing to be unsent')
-  const { stdout } = await runCli(['notify', 'list'], { env: ops.env })
+  const { stdout } = await runCli('notify list', { env: ops.env })
   t.match(stdout, /^OPS_NOTIFY_URL .*\nphone /m)
 })

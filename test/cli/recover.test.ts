@@ -1,17 +1,13 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
-import type { CliResult } from '../helpers/cli.ts'
-import { startGithub } from '../helpers/github-api.ts'
-import type { GithubApi } from '../helpers/github-api.ts'
+import { refuseCommands, runCli, type CliResult } from '../helpers/cli.ts'
+import { startGithub, type GithubApi } from '../helpers/github-api.ts'
 import { deliver, eventIds, shown, shownIn, startHooks } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startReceiver } from '../helpers/replays.ts'
-import type { Received } from '../helpers/replays.ts'
+import { startReceiver, type Received } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
@@ -129,7 +125,7 @@ await t.test('recover: what is refused, here and by a sender', async (t: Test) =
   await refuseCommands(t, target, [
     [words.slice(0, 3), 2, /--token must be a file with the token/],
     [{ args: [...words.slice(0, 3), '--token', '-'], input: 'a b' }, 2, /--token must be a file/],
-    [['recover', 'github', 'octo/app', '--token', 'ghp_x'], 2, /--token must be -/],
+    ['recover github octo/app --token ghp_x', 2, /--token must be -/],
     [words.with(2, 'a/b/c'), 2, of],
     [words.with(2, 'a/..'), 2, of],
     [[...words, '--since', '5'], 2, /--since must be a time such as/],

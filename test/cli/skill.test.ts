@@ -1,7 +1,6 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { parse } from 'yaml'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
@@ -105,7 +104,7 @@ exec '${process.execPath}' '${join(ROOT, 'server.ts')}' "$@"
     HOOKS_ADDR: new URL(base).host,
     PATH: `${folder}:${process.env['PATH'] ?? ''}`,
   }
-  return async (t: Test, command: string): Promise<void> => {
+  return async (t: Test, command: string) => {
     const script = `cd '${folder}'\n${command.replaceAll('http://127.0.0.1:3000/hook', target)}`
     const shell = { program: ['sh', '-euc'], env: variables, secretShown: true }
     const { code, stderr } = await runCliProcess([script], shell)

@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import { createLog } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli, runCliProcess } from '../helpers/cli.ts'
-import type { CliProcessOptions } from '../helpers/cli.ts'
+import { runOk, runCli, runCliProcess, type CliProcessOptions } from '../helpers/cli.ts'
 
 const [, postgres] = backends
 
@@ -14,24 +13,24 @@ const OBEYED = /[^\P{C}\n]/u
 
 t.test('what stands in the database commands no terminal', async (t) => {
   const env = await postgres.env(t)
-  await runCli(['user', 'add', 'ann@example.com'], { env })
+  await runCli('user add ann@example.com', { env })
   const line = 'docs,https://docs.example/,ann@example.com'
   const input = `slug,url,owner\n${line}\n`
-  t.match(await runCli(['import', '-'], { env, input }), { code: 0 })
+  await runOk('import -', { env, input })
   await postgres.query(
     env,
     `update links.users set display_name = '${NAME}'; update links.links set title = '${NAME}'`,
   )
-  const listed = await runCli(['user', 'list'], { env })
+  const listed = await runCli('user list', { env })
   t.notMatch(listed.stdout, OBEYED)
   t.match(listed.stdout, ESCAPED)
   t.equal(listed.stdout.trimEnd().split('\n').length, 2, 'a name adds no line')
 
-  const json = await runCli(['user', 'list', '--json'], { env })
+  const json = await runCli('user list --json', { env })
   t.notMatch(json.stdout, OBEYED)
   t.match(JSON.parse(json.stdout), [{ display_name: NAME }], 'the same value')
 
-  const exported = await runCli(['export'], { env })
+  const exported = await runCli('export', { env })
   t.match(exported, { code: 0 })
   t.ok(exported.stdout.includes(NAME), 'a file gets each byte')
   const onTerminal: CliProcessOptions = {

@@ -2,14 +2,10 @@ import type { Test } from 'tap'
 import { runCli } from './cli.ts'
 import type { Env } from './program.ts'
 
+export { expectStatus as answers } from './refusals.ts'
+
 /** A line of `gatehouse audit --json`. */
-export type AuditLine = {
-  readonly at: string
-  readonly actor: string
-  readonly action: string
-  readonly service: string
-  readonly subject: string
-}
+export type AuditLine = Readonly<Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>>
 
 /** What is done, and the lines that it leaves, as `ACTOR: ACTION SUBJECT`; none where it is refused. */
 export type Step = readonly [
@@ -31,10 +27,8 @@ export async function auditOf(
 ): Promise<readonly AuditLine[]> {
   const { code, stdout, stderr } = await runCli(['audit', '--json', ...flags], { env })
   if (code !== 0) throw new Error(`audit ended with ${code}: ${stderr}`)
-  return stdout
-    .split('\n')
-    .slice(0, -1)
-    .map((line): AuditLine => JSON.parse(line))
+  const lines = stdout.split('\n').slice(0, -1)
+  return lines.map((line): AuditLine => JSON.parse(line))
 }
 
 /** Does one thing after the other, and compares the lines that each leaves in the audit of a service. */
@@ -55,16 +49,6 @@ export async function changesLeave(
     t.match(texts, expected, what)
     t.equal(texts.length, expected.length, `${what}: the number of lines`)
   }
-}
-
-/** A call that must have this status. */
-export async function answers(
-  status: number,
-  call: Promise<{ readonly status: number | undefined; readonly text: string }>,
-): Promise<void> {
-  const answer = await call
-  if (answer.status === status) return
-  throw new Error(`answered ${answer.status}, expected ${status}: ${answer.text.slice(0, 300)}`)
 }
 
 /** A command that must end with this code; what it prints may hold a secret. */

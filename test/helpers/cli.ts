@@ -10,6 +10,9 @@ import { temporaryFolder } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram, type Env } from './program.ts'
 import { transcript } from './secrets.ts'
 
+/** The words of a command line; a text has a space between them. */
+export type Words = string | readonly string[]
+
 /** How to run a command. */
 export type CliOptions = {
   env?: Env
@@ -19,27 +22,22 @@ export type CliOptions = {
   secretShown?: boolean
 }
 
-/** How to run a command as a process. */
-export type CliProcessOptions = CliOptions & {
-  /** Program instead of `node server.ts`. */
-  program?: readonly string[]
-  /** Limit for the whole run, 60 s when absent. */
-  limitMs?: number
-}
+/** How to run a command as a process: `program` stands for `node server.ts`, and it has 60 s when no limit is given. */
+export type CliProcessOptions = CliOptions & { program?: readonly string[]; limitMs?: number }
 
 /** What a command left behind; `code` is null when a signal ended it. */
 export type CliResult = { code: number | null; stdout: string; stderr: string }
 
-/** What a command that runs in this process reads and prints, and what asks it to stop. */
+/** What a command that runs in this process reads and prints (bytes of a payload, too), and what asks it to stop. */
 type Surface = {
   readonly stdin?: Readable
-  /** Bytes come from commands that print a payload. */
   stdout(text: string | Buffer): unknown
   stderr(text: string): unknown
   readonly stop?: Promise<string>
 }
 
-const LIMIT_MS = 60_000
+/** Where help on the command is that was meant. */
+const SEE = /^See: gatehouse (help( [a-z-]+)?|[a-z -]+ --help)$/
 /** Control characters and those that turn the text's direction. */
 const OBEYED = /[^\P{C}\n]/u
 
@@ -58,12 +56,12 @@ export function recordCommand(args: readonly string[], code: number | null): voi
  * test needs of a process (signals, umask, a terminal, the streams themselves) has `runCliProcess`.
  */
 export async function runCli(
-  args: readonly string[],
+  words: Words,
   { env = {}, input = '', secretShown = false }: CliOptions = {},
 ): Promise<CliResult> {
   let [stdout, stderr] = ['', '']
   const ready = Promise.withResolvers<string>()
-  const code = await runHere(args, env, {
+  const code = await runHere(words, env, {
     stdin: Readable.from(input.length === 0 ? [] : [Buffer.from(input)]),
     stdout(text) {
       stdout += text.toString()
@@ -76,12 +74,20 @@ export async function runCli(
   return { code, stdout, stderr }
 }
 
+/** Runs a command that must succeed. */
+export async function runOk(words: Words, options?: CliOptions): Promise<CliResult> {
+  const ended = await runCli(words, options)
+  if (ended.code === 0) return ended
+  throw new Error(`${wordsOf(words).join(' ')} ended with ${ended.code}: ${ended.stderr}`)
+}
+
 /** Runs a command in this process, which prints as it goes on, and gives its exit code. */
 export async function runHere(
-  args: readonly string[],
+  words: Words,
   env: Env,
   { stdin = Readable.from([]), stdout, stderr, stop = new Promise(() => undefined) }: Surface,
 ): Promise<number> {
+  const args = wordsOf(words)
   if (env['NODE_OPTIONS'] !== undefined) throw new Error('NODE_OPTIONS needs runCliProcess')
   if (env['DATABASE_URL'] === undefined) {
     for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
@@ -100,33 +106,37 @@ export async function runHere(
   return code
 }
 
+export function wordsOf(words: Words): readonly string[] {
+  return typeof words === 'string' ? words.split(' ') : words
+}
+
 /**
  * A command that is refused: its words, alone or with what else it is given; its exit code; its lines on stderr.
  * A string is the whole text behind `gatehouse: `, a RegExp matches a line. Most have one line.
  */
 export type RefusedCommand = readonly [
-  call: readonly string[] | (CliOptions & { readonly args: readonly string[] }),
+  call: Words | (CliOptions & { readonly args: Words }),
   code: 1 | 2,
   ...lines: readonly [string | RegExp, ...RegExp[]],
 ]
 
-/** What the commands are run on; without it on a data directory that is not there, and not made either. */
-export type CommandTarget = {
-  readonly env: Env
-  /** What must be the same before and after all of them. */
-  readonly state: () => Promise<unknown>
+/** Rows of refused command lines that begin with the same words. */
+export function refusedRows(
+  start: string,
+  code: 1 | 2,
+  rows: readonly (readonly [words: string, ...lines: readonly [string | RegExp, ...RegExp[]]])[],
+): readonly RefusedCommand[] {
+  return rows.map(([words, ...lines]) => [`${start} ${words}`.trim(), code, ...lines])
 }
 
-/** Where help on the command is that was meant. */
-const SEE = /^See: gatehouse (help( [a-z-]+)?|[a-z -]+ --help)$/
-
 /**
- * Runs each command and expects its refusal: the exit code, nothing on stdout, one line that says why (with
- * code 2 another one that leads to the help), and at the end the state of before.
+ * Runs each command and expects its refusal: the exit code, nothing on stdout, one line that says why (with code 2
+ * another one that leads to the help), and at the end the state of before. Without a target they run on a data
+ * directory that is not there, and not made either.
  */
 export async function refuseCommands(
   t: Test,
-  target: CommandTarget | undefined,
+  target: { readonly env: Env; readonly state: () => Promise<unknown> } | undefined,
   rows: readonly RefusedCommand[],
 ): Promise<void> {
   const directory = join(await temporaryFolder(t), 'none')
@@ -136,7 +146,7 @@ export async function refuseCommands(
   }
   const before = await state()
   for (const [call, code, line, ...hints] of rows) {
-    const { args, ...options } = 'args' in call ? call : { args: call }
+    const { args, ...options } = typeof call === 'object' && 'args' in call ? call : { args: call }
     const result = await runCli(args, { ...options, env: { ...env, ...options.env } })
     const text = typeof line === 'string' ? `gatehouse: ${line}` : line
     const lines = [text, ...hints, ...(code === 2 ? [SEE] : []), '']
@@ -146,10 +156,7 @@ export async function refuseCommands(
     const said = result.stderr.split('\n').filter((text) => !text.startsWith('{'))
     t.match(said, lines, name)
     t.equal(said.length, lines.length, `${name}, and no other line`)
-    t.ok(
-      said.some((text) => text.startsWith('gatehouse: ')),
-      name,
-    )
+    t.match(result.stderr, /^gatehouse: /m, name)
     t.notMatch(result.stderr, OBEYED, `${name}: nothing that a terminal obeys`)
   }
   t.same(await state(), before, 'nothing has changed')
@@ -157,10 +164,11 @@ export async function refuseCommands(
 
 /** Runs `node server.ts ARGS…` to its end, `limitMs` at most. */
 export async function runCliProcess(
-  args: readonly string[],
+  words: Words,
   options: CliProcessOptions = {},
 ): Promise<CliResult> {
-  const { limitMs = LIMIT_MS } = options
+  const { limitMs = 60_000 } = options
+  const args = wordsOf(words)
   const child = spawnProgram(args, options.env ?? {}, options.program)
   const exited = exitOf(child)
   let [stdout, stderr, late] = ['', '', false]
@@ -180,13 +188,10 @@ export async function runCliProcess(
   return { code, stdout, stderr }
 }
 
-/** A line of `gatehouse check`. */
-export type Finding = { ok: boolean; level: string; what: string; detail: string }
-
 /** What `gatehouse check` found. */
 export type Check = {
   readonly code: number | null
-  readonly findings: readonly Finding[]
+  readonly findings: readonly { level: string; what: string; detail: string }[]
   /** `LEVEL DETAIL` of each line about one thing. */
   about(what: string): readonly string[]
 }
@@ -202,7 +207,7 @@ export const FREE = {
 export async function check(env: Env, args: readonly string[] = []): Promise<Check> {
   const ended = await runCli(['check', ...args, '--json'], { env: { ...FREE, ...env } })
   if (ended.stderr !== '') throw new Error(`check said on stderr: ${ended.stderr}`)
-  const findings: readonly Finding[] = JSON.parse(ended.stdout)
+  const findings: Check['findings'] = JSON.parse(ended.stdout)
   const about = (what: string): readonly string[] =>
     findings.filter((one) => one.what === what).map(({ level, detail }) => `${level} ${detail}`)
   return { code: ended.code, findings, about }
@@ -210,6 +215,5 @@ export async function check(env: Env, args: readonly string[] = []): Promise<Che
 
 /** Brings a database up to date by the product's own command, as preparation: throws when it fails. */
 export async function migrate(env: Env): Promise<void> {
-  const { code, stderr } = await runCli(['migrate'], { env })
-  if (code !== 0) throw new Error(`'migrate' ended with ${code}, expected 0: ${stderr}`)
+  await runOk('migrate', { env })
 }

@@ -1,15 +1,17 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
-import { controlPath } from '../../commands/frame/control.ts'
-import { runRemotely } from '../../commands/frame/control-client.ts'
+import type { Test } from 'tap'
 import { apiOf } from './api.ts'
 import type { Api } from './api.ts'
-import type { Backend } from './backends.ts'
+import { backends } from './backends.ts'
+import type { Backend, Param, Row } from './backends.ts'
+import { runCli } from './cli.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Env } from './program.ts'
+import { refuseAll } from './refusals.ts'
+import type { Refusal } from './refusals.ts'
 import { keepSecret } from './secrets.ts'
 import { startServer } from './server.ts'
 import type { TestServer } from './server.ts'
@@ -21,11 +23,15 @@ export type LinksServer = {
   /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
   readonly env: Env
   /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
-  user(name: string, options?: { admin?: boolean }): Promise<Caller>
+  user(name: string, options?: { admin?: boolean }): Promise<PageUser>
   /** A further token of a user, as `gatehouse token create` makes it. */
   token(email: string, options?: { scope?: 'full' | 'read' | 'create' }): Promise<string>
   /** Calls the API with a token, or without one. */
   api(token?: string): Api
+  /** Looks into its database, where that is on a server. */
+  query(text: string, params?: readonly Param[]): Promise<readonly Row[]>
+  /** Stores many links there (`insertLinks`). */
+  store(links: readonly StoredLink[]): Promise<void>
 }
 
 /** A user who calls the API. */
@@ -34,7 +40,26 @@ export type Caller = {
   readonly email: string
   readonly token: string
   readonly api: Api
+  /** What the API gives at a path, by GET. */
+  read<T = Link>(path: string): Promise<T>
+  /** Sends calls of the API, and expects their refusals and the state of before. */
+  refused(t: Test, state: () => Promise<unknown>, refusals: readonly Refusal[]): Promise<void>
 }
+
+/** Somebody at a browser, as the trusted proxy names them; an empty address is anonymous. */
+export type Visitor = {
+  get(path: string, headers?: Headers): Promise<Response>
+  /** Posts a form; text is sent as it is. */
+  post(path: string, fields?: Headers | string, headers?: Headers): Promise<Response>
+  /** The text of a page. */
+  text(path: string, headers?: Headers): Promise<string>
+}
+
+/** A user who calls the API and visits the pages, where a proxy names them. */
+export type PageUser = Caller & Visitor
+
+/** Headers of a request. */
+export type Headers = Readonly<Record<string, string>>
 
 /** A link as the API shows it. */
 export type Link = {
@@ -63,34 +88,69 @@ export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Pro
   return linksServer(server, variables)
 }
 
+/** The same behind a proxy on this machine that says who visits. */
+export function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
+  return startLinks(t, backend, { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8', ...env })
+}
+
+/** Starts `serve links` on PostgreSQL, on a fresh database or on that of `env`. */
+export function openLinks(t: Owner, env?: Env): Promise<LinksServer> {
+  return startLinks(t, backends[1], env)
+}
+
+/** The same behind a proxy on this machine that says who visits. */
+export function openPages(t: Owner, env?: Env): Promise<LinksServer> {
+  return startPages(t, backends[1], env)
+}
+
 /** What `startLinks` gives, for a server that runs already. */
 export function linksServer(server: TestServer, env: Env): LinksServer {
   const base = server.links
   const api = (token?: string): Api => apiOf(base, token)
+  const url = env['DATABASE_URL']
+
+  async function command(...words: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await runCli(words, { env, secretShown: true })
+    if (code !== 0) throw new Error(`gatehouse ${words.slice(0, 3).join(' ')}: ${stderr}`)
+    return stdout.trim()
+  }
   async function token(email: string, { scope = 'full' }: { scope?: string } = {}) {
-    return env['DATABASE_URL'] === undefined
-      ? lastLine(await control(env, ['token', 'create', email, '--scope', scope]))
-      : insertToken(env['DATABASE_URL'], email, scope)
+    if (url !== undefined) return (await insertToken(url, { email, scope })).token
+    return keepSecret('api-token', await command('token', 'create', email, '--scope', scope))
   }
-  return {
-    server,
-    base,
-    env,
-    api,
-    token,
-    async user(name, { admin = false } = {}) {
-      const email = `${name}@example.com`
-      const url = env['DATABASE_URL']
-      if (url !== undefined) {
-        const made = await insertUser(url, email, admin ? 'admin' : 'user')
-        return { ...made, email, api: api(made.token) }
-      }
-      await control(env, ['user', 'add', email, ...(admin ? ['--admin'] : [])])
-      const own = await token(email)
-      const { json } = await api(own)<{ id: string }>('GET', '/users/me')
-      return { id: json.id, email, token: own, api: api(own) }
-    },
+  async function user(name: string, { admin = false } = {}): Promise<PageUser> {
+    const email = `${name}@example.com`
+    const role = admin ? 'admin' : 'user'
+    if (url === undefined) await command('user', 'add', email, ...(admin ? ['--admin'] : []))
+    const made = await (url === undefined
+      ? { token: await token(email) }
+      : insertToken(url, { email, role }))
+    const call = api(made.token)
+    const read = async <T>(path: string) => (await call<T>('GET', path)).json
+    const headers = { authorization: `Bearer ${made.token}` }
+    return {
+      ...visitorAt(base, email),
+      id: 'id' in made ? made.id : (await read<{ id: string }>('/users/me')).id,
+      email,
+      token: made.token,
+      api: call,
+      read,
+      refused: (t, state, refusals) =>
+        refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals),
+    }
   }
+  const query = (text: string, params?: readonly Param[]) => run(url ?? '', text, params)
+  const store = (links: readonly StoredLink[]) => insertLinks({ env }, backends[1], links)
+  return { server, base, env, api, token, user, query, store }
+}
+
+/** Makes a user who also visits the pages. */
+export function pageUser(
+  links: LinksServer,
+  name: string,
+  options?: { admin?: boolean },
+): Promise<PageUser> {
+  return links.user(name, options)
 }
 
 /** Makes a link and gives it; throws when the API refuses. */
@@ -104,79 +164,32 @@ export async function makeLink(
   return made.json
 }
 
-/** Has the running server on the embedded engine run a command, as the command itself does. */
-async function control(env: Env, argv: readonly string[]): Promise<readonly string[]> {
-  const [out, err]: [string[], string[]] = [[], []]
-  const output = {
-    out: (line: string): unknown => out.push(line),
-    err: (line: string): unknown => err.push(line),
-    data: (line: string): unknown => out.push(line),
-  }
-  const path = controlPath(env['GATEHOUSE_DATA_DIR'] ?? '')
-  const code = await runRemotely(path, argv, output, Readable.from([]))
-  if (code !== 0) throw new Error(`gatehouse ${argv.slice(0, 3).join(' ')}: ${err.join('; ')}`)
-  return out
-}
+/** As `gatehouse user add` and `token create`, in one statement: a test makes many. With a role the user is new. */
+const MAKE_TOKEN = `
+  with made as (
+    insert into links.users (email, display_name, role, created_at)
+    select $1, split_part($1, '@', 1), $2, now() where $2 <> '' returning id
+  ), owner as (select id from made union all select id from links.users where email = $1)
+  insert into links.tokens (user_id, name, scope, token_hash, created_at)
+  select id, 'test', $3, $4, now() from owner returning user_id`
 
-function lastLine(lines: readonly string[]): string {
-  return keepSecret('api-token', lines.at(-1) ?? '')
-}
-
-/** As `gatehouse user add` and `gatehouse token create`, on one connection: a test makes many users. */
-async function insertUser(
+async function insertToken(
   url: string,
-  email: string,
-  role: string,
+  { email, role = '', scope = 'full' }: { email: string; role?: string; scope?: string },
 ): Promise<{ id: string; token: string }> {
-  const { token, hash } = newToken()
-  const text = `with made as (
-      insert into links.users (email, display_name, role, created_at)
-      values ($1, split_part($1, '@', 1), $2, now()) returning id
-    )
-    insert into links.tokens (user_id, name, scope, token_hash, created_at)
-    select id, 'test', 'full', $3, now() from made returning user_id`
-  const [row] = await run(url, text, [email, role, hash])
-  return { id: String(row?.['user_id']), token }
+  const digits = randomBytes(90).toString('base64').replaceAll(/[+/]/g, '').slice(0, 43)
+  const token = keepSecret('api-token', `gh_${digits}`)
+  const hash = createHash('sha256').update(token).digest()
+  const [row] = await run(url, MAKE_TOKEN, [email, role, scope, hash])
+  if (row === undefined) throw new Error(`there is no user ${email}`)
+  return { id: String(row['user_id']), token }
 }
 
-async function insertToken(url: string, email: string, scope: string): Promise<string> {
-  const { token, hash } = newToken()
-  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
-    select id, 'test', $2, $3, now() from links.users where email = $1 returning id`
-  const rows = await run(url, text, [email, scope, hash])
-  if (rows.length !== 1) throw new Error(`there is no user ${email}`)
-  return token
-}
-
-function newToken(): { token: string; hash: Buffer } {
-  const digits = randomBytes(43).map((byte) => ALPHABET.charCodeAt(byte % ALPHABET.length))
-  const token = keepSecret('api-token', `gh_${Buffer.from(digits).toString('latin1')}`)
-  return { token, hash: createHash('sha256').update(token).digest() }
-}
-
-/** Gives a user so many tokens that nobody knows. */
-export async function fillTokens(url: string, email: string, wanted: number): Promise<void> {
-  const text = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
-    select u.id, 'old', 'read', sha256(convert_to($1 || n, 'UTF8')), now()
-      from links.users u
-     cross join generate_series(1, $2 - (select count(*) from links.tokens t join links.users o on o.id = t.user_id
-                                          where o.email = $1)) as n
-     where u.email = $1`
-  await run(url, text, [email, wanted])
-}
-
-/** A link as it is stored; people by their addresses. */
-export type StoredLink = {
-  readonly slug: string
-  readonly id?: string
-  readonly url?: string
-  readonly title?: string
-  readonly visibility?: string
-  readonly tags?: readonly string[]
-  /** The primary owner first. */
-  readonly owners?: readonly string[]
-  readonly shares?: readonly string[]
-}
+/** A link as it is stored; people by their addresses, the primary owner first. */
+export type StoredLink = { readonly slug: string } & Partial<
+  Pick<Link, 'id' | 'url' | 'title' | 'visibility' | 'tags'> &
+    Readonly<Record<'owners' | 'shares', readonly string[]>>
+>
 
 /** Stores many links at once, with all that is counted and copied for lists. Their users must be there. */
 export async function insertLinks(
@@ -225,53 +238,27 @@ const STORE = [
    select tag, count(*), count(*) filter (where is_public) from links.link_tags group by tag`,
 ]
 
-const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-
-/** Headers of a request. */
-export type Headers = Readonly<Record<string, string>>
-
-/** Somebody at a browser, as the trusted proxy names them; an empty address is anonymous. */
-export type Visitor = {
-  get(path: string, headers?: Headers): Promise<Response>
-  /** Posts a form; text is sent as it is. */
-  post(path: string, fields?: Headers | string, headers?: Headers): Promise<Response>
-}
-
-/** A user who calls the API and visits the pages. */
-export type PageUser = Caller & Visitor
-
 /** What a browser without script sends when it goes to a page or posts a form. */
 export const NAVIGATION: Headers = { 'sec-fetch-mode': 'navigate', accept: 'text/html' }
 /** What htmx sends. */
 export const HTMX: Headers = { 'hx-request': 'true' }
-
-/** A links service behind a proxy on this machine that says who visits. */
-export async function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
-  const own = await backend.env(t)
-  return startLinks(t, backend, { ...own, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8', ...env })
-}
-
-/** Makes a user who also visits the pages. */
-export async function pageUser(
-  links: LinksServer,
-  name: string,
-  options: { admin?: boolean } = {},
-): Promise<PageUser> {
-  const caller = await links.user(name, options)
-  return { ...caller, ...visitorAt(links.base, caller.email) }
-}
+/** How a person's browser names itself. */
+export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** Who visits with this e-mail address. */
 export function visitorAt(base: string, email: string): Visitor {
   const who = identity(email)
+  const type = { 'content-type': 'application/x-www-form-urlencoded' }
+  const get: Visitor['get'] = (path, headers) =>
+    request(base + path, { headers: { ...who, ...headers } })
   return {
-    get: (path, headers = {}) => request(base + path, { headers: { ...who, ...headers } }),
+    get,
+    text: async (path, headers) => (await get(path, headers)).text,
     post(path, fields = {}, headers = {}) {
-      const body = typeof fields === 'string' ? fields : new URLSearchParams(fields).toString()
-      const type = { 'content-type': 'application/x-www-form-urlencoded' }
+      const body = new URLSearchParams(fields).toString()
       return request(base + path, {
         method: 'POST',
-        body,
+        body: typeof fields === 'string' ? fields : body,
         headers: { ...who, ...type, ...headers },
       })
     },
@@ -300,18 +287,11 @@ export async function listedAll(
   path: string,
   rows = 'links',
 ): Promise<readonly string[]> {
-  const slugs: string[] = []
-  for (let next: string | undefined = path; next !== undefined;) {
-    const page = await who.get(next)
-    if (page.status !== 200) throw new Error(`${next} answered ${page.status}`)
-    slugs.push(...slugsIn(page.text))
-    next = nextOf(page.text, rows)
-  }
-  return slugs
+  const page = await who.get(path)
+  if (page.status !== 200) throw new Error(`${path} answered ${page.status}`)
+  const next = nextOf(page.text, rows)
+  return [...slugsIn(page.text), ...(next === undefined ? [] : await listedAll(who, next, rows))]
 }
-
-/** How a person's browser names itself. */
-export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
 /** A visit by a person: the path as it stands, nothing followed; further headers win. */
 export function visit(
@@ -327,7 +307,7 @@ export function visit(
 export async function leadsTo(
   base: string,
   path: string,
-  options: RequestOptions = {},
+  options?: RequestOptions,
 ): Promise<string | number> {
   const { status, headers } = await visit(base, path, options)
   return status === 302 ? (headers.location ?? 'no Location') : status
@@ -340,11 +320,8 @@ export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
 }
 
 /** The url of a link whose address has as many bytes as a `Location` may have, and that address. */
-export function longestTarget(): { readonly url: string; readonly location: string } {
+export function longestTarget() {
   const start = 'https://far.test/aaa'
   const times = (8_192 - start.length) / 12
-  return {
-    url: start + '\u{1f680}'.repeat(times),
-    location: start + '%F0%9F%9A%80'.repeat(times),
-  }
+  return { url: start + '\u{1f680}'.repeat(times), location: start + '%F0%9F%9A%80'.repeat(times) }
 }

@@ -2,11 +2,7 @@ import { inflateSync } from 'node:zlib'
 import jsqr from 'jsqr'
 
 /** A picture as four bytes a pixel. */
-export type Picture = {
-  readonly width: number
-  readonly height: number
-  readonly pixels: Uint8ClampedArray
-}
+export type Picture = Readonly<{ width: number; height: number; pixels: Uint8ClampedArray }>
 
 /** The text of the QR code in a picture, read by a decoder that is not ours. */
 export function decodeQr({ pixels, width, height }: Picture): string | undefined {
@@ -15,12 +11,10 @@ export function decodeQr({ pixels, width, height }: Picture): string | undefined
 
 /** The pixels of a PNG, by the part of its format that we write: grey, one bit a pixel, no filter. */
 export function pixelsOf(png: Buffer): Picture {
-  const [width, height] = [png.readUInt32BE(16), png.readUInt32BE(20)]
+  const [width = 0, height = 0, size = 0] = [16, 20, 33].map((at) => png.readUInt32BE(at))
   const format = png.subarray(24, 29).toString('hex')
   if (format !== '0100000000') throw new Error(`a PNG of another format: ${format}`)
-  const start = 33
-  const data = png.subarray(start + 8, start + 8 + png.readUInt32BE(start))
-  const lines = inflateSync(data)
+  const lines = inflateSync(png.subarray(41, 41 + size))
   const pitch = 1 + Math.ceil(width / 8)
   return toPicture(width, height, (x, y) => {
     const byte = lines[y * pitch + 1 + (x >> 3)] ?? 0

@@ -10,13 +10,9 @@ type Expected = readonly [status: number, code?: string | undefined, text?: stri
 export type Refusal = readonly [call: RefusedCall, ...expected: Expected]
 
 /** `METHOD /path` alone, or with what else is sent. A body that is no text and no bytes is sent as JSON. */
-export type RefusedCall =
-  | string
-  | {
-      readonly call: string
-      readonly body?: unknown
-      readonly headers?: RequestOptions['headers']
-    }
+export type RefusedCall = string | Sent
+type Sent = { readonly call: string; readonly body?: unknown; readonly headers?: Headers }
+type Headers = RequestOptions['headers']
 
 /** Where the requests go. */
 export type Refuser = {
@@ -37,9 +33,17 @@ export async function refuseAll(
   const before = await refuser.state()
   const type = refuser.service === 'hooks' ? PROBLEM : 'application/json'
   for (const [call, ...expected] of refusals) {
-    const { method, path, options } = requestOf(call, refuser.headers)
-    const answer = await request(refuser.base + path, { method, ...options, timeoutMs: 30_000 })
-    const name = typeof call === 'string' ? call : describe(call)
+    const { call: line, body, headers }: Sent = typeof call === 'string' ? { call } : call
+    const [method = '', path = ''] = line.split(/ (.*)/s)
+    const raw = typeof body === 'string' || body instanceof Uint8Array
+    const json = body !== undefined && { 'content-type': 'application/json' }
+    const answer = await request(refuser.base + path, {
+      method,
+      headers: { ...json, ...refuser.headers, ...headers },
+      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
+      timeoutMs: 30_000,
+    })
+    const name = `${line} ${JSON.stringify(body ?? headers ?? '').slice(0, 60)}`
     t.equal(answer.headers['content-type'], type, `${name}: the type`)
     refuses(t, answer, expected, name)
   }
@@ -75,35 +79,22 @@ export function refuses(
 const PROBLEM = 'application/problem+json'
 const PROBLEM_MEMBERS = ['type', 'title', 'status', 'detail', 'instance']
 
-function requestOf(
-  call: RefusedCall,
-  common: Refuser['headers'],
-): { method: string; path: string; options: RequestOptions } {
-  const { call: line, body, headers = {} } = typeof call === 'string' ? { call } : call
-  const [method = '', path = ''] = line.split(/ (.*)/s)
-  const raw = typeof body === 'string' || body instanceof Uint8Array
-  return {
-    method,
-    path,
-    options: {
-      headers: {
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-        ...common,
-        ...headers,
-      },
-      ...(body !== undefined && { body: raw ? body : JSON.stringify(body) }),
-    },
-  }
-}
-
-function describe({ call, body, headers }: Exclude<RefusedCall, string>): string {
-  return `${call} ${JSON.stringify(body ?? headers ?? '').slice(0, 60)}`
-}
-
 function membersOf(text: string): Readonly<Record<string, unknown>> {
   try {
     return JSON.parse(text)
   } catch {
     return { text: text.slice(0, 200) }
   }
+}
+
+/** A call that must have this status; gives the answer. */
+export async function expectStatus<A extends { readonly status: number; readonly text: string }>(
+  status: number,
+  call: Promise<A>,
+  what = '',
+): Promise<A> {
+  const answer = await call
+  if (answer.status === status) return answer
+  const said = answer.text.slice(0, 300)
+  throw new Error(`${what} answered ${answer.status}, expected ${status}: ${said}`)
 }

@@ -1,15 +1,16 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openApiOf, operationsOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, startLinks } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
-import { refuseAll, refuses } from '../helpers/refusals.ts'
-import type { Refusal, RefusedCall } from '../helpers/refusals.ts'
+import { makeLink, openLinks, type Caller } from '../helpers/links.ts'
+import {
+  expectStatus,
+  refuseAll,
+  refuses,
+  type Refusal,
+  type RefusedCall,
+} from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
 const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 
@@ -93,7 +94,7 @@ const BELOW_ADMIN = ['GET /admin/nothing', 'GET /admin/', 'POST /admin/users']
 /** Refused to others before the query and the id are looked at. */
 const ADMIN_CALLS = ['GET /admin/links', 'GET /admin/users?limit=x', 'PUT /admin/users/no-id/role']
 
-const links = await startLinks(t, postgres)
+const links = await openLinks(t)
 const { base } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
@@ -124,9 +125,7 @@ function refuse(
   at = links,
 ): Promise<void> {
   const state = async () =>
-    Promise.all(
-      ['/links', '/users'].map(async (of) => (await root.api('GET', `/admin${of}`)).json),
-    )
+    Promise.all(['/links', '/users'].map(async (of) => await root.read(`/admin${of}`)))
   return refuseAll(t, { service: 'links', base: `${at.base}/api/v1`, headers, state }, refusals)
 }
 
@@ -169,13 +168,13 @@ await t.test('addresses and keyword come from the configuration', async (t) => {
   const open = DESCRIBED.filter(({ isOpen }) => isOpen).map(({ path }) => path)
   t.same(open, ['/config'], 'this alone is open')
   t.match(document.servers, [{ url: base }, { url: '/' }])
-  t.equal((await links.api('gh_none')('GET', '/config')).status, 200, 'also by a bad token')
+  await expectStatus(200, links.api('gh_none')('GET', '/config'), 'also by a bad token')
   const url = 'https://go.example.com'
   for (const [env, short_keyword] of [
     [{ LINKS_BASE_URL: url }, 'go'],
     [{ LINKS_BASE_URL: url, LINKS_SHORT_KEYWORD: 'jump' }, 'jump'],
   ] as const) {
-    const named = await startLinks(t, postgres, { ...links.env, ...env })
+    const named = await openLinks(t, { ...links.env, ...env })
     t.same((await named.api()('GET', '/config')).json, { short_keyword })
     const { servers } = openApiOf((await request(`${named.base}/api/openapi.yaml`)).text)
     t.match(servers, [{ url }, { url: '/' }])
@@ -194,7 +193,7 @@ await t.test('401 UNAUTHORIZED without a valid token, before anything else', asy
     t.equal((await links.api()('GET', path)).headers['www-authenticate'], 'Bearer', path)
   }
   const trusted = { ...links.env, GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8' }
-  const behind = await startLinks(t, postgres, trusted)
+  const behind = await openLinks(t, trusted)
   const named = { 'remote-email': bob.email, 'x-forwarded-for': '192.0.2.7' }
   await refuse(t, named, [['GET /links', ...UNAUTHORIZED]], behind)
 })
@@ -264,12 +263,11 @@ await t.test('unknown paths, wrong methods, and what is for admins', async (t) =
   const put = (id: string, role: unknown): RefusedCall => {
     return { call: `PUT /admin/users/${id}/role`, body: { role } }
   }
-  const roles = ['', 'Admin', 'owner', 'admin ', 'a\0']
   await refuse(t, bearer(root), [
     ['GET /admin/nothing', 404, 'NOT_FOUND'],
     [put('no-id', 'nothing'), 400, 'BAD_REQUEST'],
-    ...roles.map((role): Refusal => [put(ID, role), 400, 'INVALID_ROLE']),
-    ...[undefined, 5, ['admin']].map((role): Refusal => [put(bob.id, role), 400, 'BAD_REQUEST']),
+    [put(ID, 'Admin'), 400, 'INVALID_ROLE'],
+    [put(bob.id, ['admin']), 400, 'BAD_REQUEST'],
     [put(ID, 'admin'), 404, 'NOT_FOUND'],
   ])
 })
@@ -297,8 +295,7 @@ await t.test('an extension of a browser may read replies, a page may not', async
   const allowed = (headers: object) =>
     Object.entries(headers).filter(([name]) => name.startsWith('access-control-'))
 
-  const asked = await call('OPTIONS', '/links', extension, asks)
-  t.equal(asked.status, 204)
+  const asked = await expectStatus(204, call('OPTIONS', '/links', extension, asks))
   t.same(Object.fromEntries(allowed(asked.headers)), {
     'access-control-allow-origin': extension,
     'access-control-allow-methods': 'GET, POST, PUT, DELETE',
@@ -312,8 +309,7 @@ await t.test('an extension of a browser may read replies, a page may not', async
     ['/links', {}, 401],
     ['/nothing', bearer(ann), 404],
   ] as const) {
-    const reply = await call('GET', path, extension, headers)
-    t.equal(reply.status, status)
+    const reply = await expectStatus(status, call('GET', path, extension, headers))
     t.same(allowed(reply.headers), own, `${path} ${status}`)
   }
   for (const origin of [
@@ -324,15 +320,13 @@ await t.test('an extension of a browser may read replies, a page may not', async
     'chrome-extension://short',
     `moz-extension://${ID}`,
   ]) {
-    const question = await call('OPTIONS', '/links', origin, asks)
-    t.equal(question.status, 401, origin)
-    const reply = await call('GET', '/links', origin, bearer(ann))
-    t.equal(reply.status, 200)
+    const question = await expectStatus(401, call('OPTIONS', '/links', origin, asks), origin)
+    const reply = await expectStatus(200, call('GET', '/links', origin, bearer(ann)))
     t.same(allowed({ ...question.headers, ...reply.headers }), [], origin)
   }
-  t.equal((await call('OPTIONS', '/links', extension)).status, 401, 'without a method')
+  await expectStatus(401, call('OPTIONS', '/links', extension), 'without a method')
   const page = await request(`${base}/-/`, { headers: { origin: extension } })
   t.same(allowed(page.headers), [], 'pages')
   const named = { 'remote-email': ann.email, cookie: `token=${ann.token}` }
-  t.equal((await call('GET', '/links', extension, named)).status, 401, 'a token alone counts')
+  await expectStatus(401, call('GET', '/links', extension, named), 'a token alone counts')
 })

@@ -1,22 +1,21 @@
 import { t } from 'tap'
 import { answers, changesLeave, command } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { makeLink, pageUser, startLinks, startPages, visitorAt } from '../helpers/links.ts'
+import { makeLink, openLinks, openPages, visitorAt } from '../helpers/links.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
-const links = await startPages(t, postgres)
+const links = await openPages(t)
 const { base, env } = links
 const { GATEHOUSE_TRUSTED_PROXIES: _, ...own } = env
-const direct = await startLinks(t, postgres, own)
-const ann = await pageUser(links, 'ann', { admin: true })
+const direct = await openLinks(t, own)
+const ann = await links.user('ann', { admin: true })
 /** Somebody at a browser on this machine. */
 const operator = visitorAt(direct.base, '')
 const NEVER = '00000000-0000-4000-8000-000000000000'
 
 /** The id of ann's token with this name. */
 async function tokenNamed(name: string): Promise<string> {
-  const { json } = await ann.api<{ tokens: { id: string; name: string }[] }>('GET', '/tokens')
+  const json = await ann.read<{ tokens: { id: string; name: string }[] }>('/tokens')
   return json.tokens.find((token) => token.name === name)?.id ?? ''
 }
 
@@ -107,7 +106,7 @@ await t.test('users: each change, on each of its faces', async (t) => {
     ],
     [
       'an import that adds owners',
-      () => runCli(['import', '-', '--create-users'], { env, input: file }),
+      () => runCli('import - --create-users', { env, input: file }),
       'command: user add eve@example.com',
     ],
     // Refusals.
@@ -154,16 +153,15 @@ await t.test('links that are deleted and restored', async (t) => {
 })
 
 await t.test('the page is for admins', async (t) => {
-  const fay = await pageUser(links, 'fay')
-  const shown = await ann.get('/-/admin/audit')
-  t.equal(shown.status, 200)
+  const fay = await links.user('fay')
+  const shown = await expectStatus(200, ann.get('/-/admin/audit'))
   t.match(shown.text, 'link delete: <bdi>one</bdi>')
   t.match(shown.text, /aria-current="page"[^>]*>Audit</)
-  t.match((await ann.get('/-/')).text, '<a href="/-/admin/audit">audit</a>')
-  t.notMatch((await fay.get('/-/')).text, '/-/admin/audit')
-  t.equal((await fay.get('/-/admin/audit')).status, 403)
-  t.equal((await visitorAt(base, '').get('/-/admin/audit')).status, 403)
+  t.match(await ann.text('/-/'), '<a href="/-/admin/audit">audit</a>')
+  t.notMatch(await fay.text('/-/'), '/-/admin/audit')
+  await expectStatus(403, fay.get('/-/admin/audit'))
+  await expectStatus(403, visitorAt(base, '').get('/-/admin/audit'))
   const bearer = { authorization: `Bearer ${ann.token}` }
-  t.equal((await visitorAt(base, '').get('/-/admin/audit', bearer)).status, 403, 'no token')
-  t.equal((await operator.get('/-/admin/audit')).status, 200)
+  await expectStatus(403, visitorAt(base, '').get('/-/admin/audit', bearer), 'no token')
+  await expectStatus(200, operator.get('/-/admin/audit'))
 })

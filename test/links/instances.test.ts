@@ -1,16 +1,23 @@
 import { randomUUID } from 'node:crypto'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openTargetCache } from '../../services/links/visits/visits/target-cache.ts'
 import { backends } from '../helpers/backends.ts'
-import { insertLinks, leadsTo, makeLink, startLinks } from '../helpers/links.ts'
-import type { Caller, Link, LinksServer } from '../helpers/links.ts'
+import {
+  insertLinks,
+  leadsTo,
+  makeLink,
+  openLinks,
+  type Caller,
+  type Link,
+  type LinksServer,
+} from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const NO_VISITS = {
@@ -19,13 +26,11 @@ const NO_VISITS = {
 }
 const STRANGER = { headers: { host: 'go.example' } }
 
-function put({ api }: Caller, id: string, fields: object): Promise<{ readonly status: number }> {
-  return api('PUT', `/links/${id}`, fields)
-}
+const put = ({ api }: Caller, id: string, fields: object) => api('PUT', `/links/${id}`, fields)
 
 await t.test('two servers on one database', async (t: Test) => {
-  const one = await startLinks(t, postgres)
-  const two = await startLinks(t, postgres, one.env)
+  const one = await openLinks(t)
+  const two = await openLinks(t, one.env)
   const ann = await one.user('ann')
 
   await t.test('a change counts for the next visit to its server', (t) =>
@@ -41,19 +46,19 @@ async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
     const url = `https://v${version}.test/`
     // Some of these are being read from the database when the change comes.
     const during = Array.from({ length: 4 }, () => leadsTo(base, '/docs'))
-    t.equal((await put(ann, link.id, { url })).status, 200)
+    await expectStatus(200, put(ann, link.id, { url }))
     t.equal(await leadsTo(base, '/docs'), url)
     await Promise.all(during)
     t.equal(await leadsTo(base, '/docs'), url, 'also after those that were under way')
     if (version % 4 > 0) continue
-    t.equal((await ann.api('DELETE', `/links/${link.id}`)).status, 204)
+    await expectStatus(204, ann.api('DELETE', `/links/${link.id}`))
     t.equal(await leadsTo(base, '/docs'), 404)
     link = await makeLink(ann, 'docs', { url: `https://again${version}.test/` })
     t.equal(await leadsTo(base, '/docs'), `https://again${version}.test/`)
   }
-  t.equal((await put(ann, link.id, { url: link.url, visibility: 'secure' })).status, 200)
+  await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'secure' }))
   t.equal(await leadsTo(base, '/docs', STRANGER), 403)
-  t.equal((await put(ann, link.id, { url: link.url, visibility: 'public' })).status, 200)
+  await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'public' }))
   t.equal(await leadsTo(base, '/docs', STRANGER), link.url)
 }
 
@@ -61,7 +66,7 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
   const { base } = other
   const marker = { slug: 'marker', id: randomUUID(), owners: [ann.email] }
   // No notice of it is on its way.
-  await insertLinks(other, postgres, [marker])
+  await other.store([marker])
   let docs: Link = await makeLink(ann, 'far', { url: 'https://v0.test/' })
   let turn = 0
 
@@ -71,7 +76,7 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
    */
   async function whenTold(): Promise<void> {
     const url = `https://m${++turn}.test/`
-    t.equal((await put(ann, marker.id, { url })).status, 200)
+    await expectStatus(200, put(ann, marker.id, { url }))
     await until(async () => (await leadsTo(base, '/marker')) === url, 'the other server')
   }
   async function always(expected: string | number, what: string): Promise<void> {
@@ -108,11 +113,11 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
 }
 
 await t.test('notices that were lost with their connection', async (t) => {
-  const links = await startLinks(t, postgres)
+  const links = await openLinks(t)
   const { base, env } = links
   const url = env['DATABASE_URL'] ?? ''
   // No notice of it is on its way.
-  await insertLinks(links, postgres, [{ slug: 'docs', url: 'https://v0.test/' }])
+  await links.store([{ slug: 'docs', url: 'https://v0.test/' }])
   t.equal(await leadsTo(base, '/docs'), 'https://v0.test/')
   // Nobody announces this change, as if its notice had been lost.
   await run(url, "update links.links set url = 'https://v1.test/', visibility = 'private'")
@@ -150,7 +155,7 @@ await t.test('links in memory', async (t) => {
   await t.test('take a bounded number of bytes', async (t) => {
     const metrics = createMetrics()
     const cache = await openTargetCache(db, metrics, NO_VISITS, 20_000)
-    const isKnown = (slug: string): boolean => cache.fresh(`/${slug}`, now) !== undefined
+    const isKnown = (slug: string) => cache.fresh(`/${slug}`, now) !== undefined
     for (const slug of slugs) t.equal((await cache.find(slug, now, 'trusted')).link?.slug, slug)
     const known = slugs.filter(isKnown)
     t.ok(known.length > 20 && known.length < 60, `${known.length} are kept`)

@@ -69,7 +69,7 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
     path: 'services/links/names/links/links.ts',
     find: "(purpose === 'read' && link.is_recipient)",
     replace: 'link.is_recipient',
-    test: 'test/links/people/people.test.ts',
+    test: 'test/links/pages-forms.test.ts',
   },
   {
     why: 'the QR code of a link tells strangers that it is there',

@@ -1,29 +1,26 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import {
   leadsTo,
   makeLink,
-  pageUser,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visit,
   visitorAt,
   type Link,
 } from '../../helpers/links.ts'
 import { run } from '../../helpers/postgres.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const FUTURE = '2099-01-31T12:00:00.000Z'
 const PAST = '2001-01-31T12:00:00.000Z'
 
-const links = await startPages(t, postgres)
+const links = await openPages(t)
 const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
 const NOBODY = visitorAt(base, '')
 
 /** Lets the expiry of a link pass: it is set as time would have it. */
@@ -49,8 +46,7 @@ await t.test('POST and PUT: set, left, cleared', async (t) => {
 
 await t.test('what is refused changes nothing', async (t) => {
   const { id } = await makeLink(ann, 'refused', { expires_at: FUTURE })
-  const state = async () => (await ann.api('GET', '/links')).json
-  const headers = { authorization: `Bearer ${ann.token}` }
+  const state = async () => await ann.read('/links')
   const wrong: readonly (readonly [object, RegExp])[] = [
     [{ expires_at: PAST }, /^expires_at must be in the future$/],
     [{ expires_at: '2099-01-31' }, /^expires_at must be a time with its zone/],
@@ -60,9 +56,9 @@ await t.test('what is refused changes nothing', async (t) => {
     [{ archived: 'yes' }, /^archived must be true, false or null$/],
   ]
   const body = (fields: object) => ({ slug: 'refused-2', url: 'https://x.test/', ...fields })
-  await refuseAll(
+  await ann.refused(
     t,
-    { service: 'links', base: `${base}/api/v1`, headers, state },
+    state,
     wrong.flatMap(([fields, text]) => [
       [{ call: 'POST /links', body: body(fields) }, 400, 'BAD_REQUEST', text],
       [{ call: `PUT /links/${id}`, body: body(fields) }, 400, 'BAD_REQUEST', text],
@@ -71,7 +67,7 @@ await t.test('what is refused changes nothing', async (t) => {
   await ann.api('PUT', `/links/${id}`, { url: 'https://x.test/', archived: true })
   await expire('refused')
   const kept = { url: 'https://y.test/', expires_at: PAST }
-  t.match(await ann.api('PUT', `/links/${id}`, kept), { status: 200 }, 'it has this expiry')
+  await expectStatus(200, ann.api('PUT', `/links/${id}`, kept), 'it has this expiry')
 })
 
 await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
@@ -95,8 +91,7 @@ await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
     [cyd, true],
     [ann, true],
   ] as const) {
-    const page = await who.get('/over-hidden')
-    t.equal(page.status, 410)
+    const page = await expectStatus(410, who.get('/over-hidden'))
     t.match(page.text, /The link .*over-hidden has ended/s)
     t.equal(page.text.includes('Its owner is <bdi>ann@example.com</bdi>'), names)
     t.equal(page.text.includes('Renew it'), who === ann)
@@ -107,7 +102,7 @@ await t.test('a visit of an ended link is 410, and so is HEAD', async (t) => {
     t.match(json, { status: 410 })
     t.same(JSON.parse(json.text), { error, code: 'GONE' })
   }
-  t.equal((await cyd.get('/over-secure')).status, 410)
+  await expectStatus(410, cyd.get('/over-secure'))
   const { text } = await visit(base, '/metrics')
   t.match(text, /gatehouse_links_visits_total\{outcome="gone"\} [1-9]/)
 })
@@ -118,16 +113,16 @@ await t.test('the clock ends a link that is in memory, and a PUT renews it', asy
   t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
   await until(async () => (await leadsTo(base, '/soon')) === 410, 'the expiry')
   t.ok(new Date() >= new Date(soon))
-  t.match((await ann.get('/soon')).text, 'It expired')
+  t.match(await ann.text('/soon'), 'It expired')
   const renewed = { url: 'https://soon.test/', expires_at: FUTURE }
-  t.equal((await ann.api('PUT', `/links/${id}`, renewed)).status, 200)
+  await expectStatus(200, ann.api('PUT', `/links/${id}`, renewed))
   t.equal(await leadsTo(base, '/soon'), 'https://soon.test/')
 })
 
 await t.test(
   'max_visits: this instance counts at once, another one hears of the last',
   async (t) => {
-    const other = await startLinks(t, postgres, env)
+    const other = await openLinks(t, env)
     const { id } = await makeLink(ann, 'thrice', { max_visits: 3 })
     t.equal(await leadsTo(other.base, '/thrice'), 'https://thrice.test/')
     const stored = async () => {
@@ -136,17 +131,17 @@ await t.test(
     }
     await until(async () => (await stored()) === 1, 'the first click to be written')
     const look = { method: 'HEAD' }
-    t.equal((await visit(base, '/thrice', look)).status, 302, 'HEAD is no visit')
+    await expectStatus(302, visit(base, '/thrice', look), 'HEAD is no visit')
     const led = []
     for (let n = 0; n < 4; n++) led.push(await leadsTo(base, '/thrice'))
     t.same(led, ['https://thrice.test/', 'https://thrice.test/', 410, 410])
     const isOver = async () => (await visit(other.base, '/thrice', look)).status === 410
     await until(isOver, 'the other instance to hear of the last visit')
     t.equal(await stored(), 3)
-    t.match((await ann.get('/thrice')).text, 'All of its 3 visits are used up.')
-    t.match((await ann.get(`/-/links/${id}`)).text, '3 of 3')
+    t.match(await ann.text('/thrice'), 'All of its 3 visits are used up.')
+    t.match(await ann.text(`/-/links/${id}`), '3 of 3')
     const usedUp = async () => {
-      const { json } = await ann.api<{ links: Link[] }>('GET', '/links?state=used_up')
+      const json = await ann.read<{ links: Link[] }>('/links?state=used_up')
       return json.links.map(({ slug }) => slug)
     }
     t.same(await usedUp(), ['thrice'])
@@ -170,8 +165,8 @@ await t.test('max_visits is exact on one instance', async (t) => {
   const url = 'https://exact.test/'
   const put = (id: string, fields: object) => ann.api('PUT', `/links/${id}`, { url, ...fields })
   const restored = async (id: string) => {
-    t.equal((await ann.api('DELETE', `/links/${id}`)).status, 204)
-    t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
+    await expectStatus(204, ann.api('DELETE', `/links/${id}`))
+    await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
   }
 
   await t.test('with an edit, a rename or a restore after each visit', async (t) => {
@@ -213,7 +208,7 @@ await t.test('max_visits is exact on one instance', async (t) => {
     await restored(id)
     redirected += await redirectedOf(paths)
     t.equal(redirected, 50)
-    const stats = async () => (await ann.api<{ total: number }>('GET', `/links/${id}/stats`)).json
+    const stats = async () => await ann.read<{ total: number }>(`/links/${id}/stats`)
     await until(async () => (await stats()).total === 50, 'all visits to be written')
   })
 
@@ -248,13 +243,13 @@ await t.test('did-you-mean and completions skip ended links', async (t) => {
   t.same(suggested(await ann.get('/roadma')), ['roadmap'])
   const typed = await ann.get('/-/suggest?q=roadmap')
   t.same(JSON.parse(typed.text)[1], ['roadmap'])
-  t.match((await ann.get('/-/all?q=roadmap')).text, /roadmap-old.*archived.*/s, 'lists have them')
+  t.match(await ann.text('/-/all?q=roadmap'), /roadmap-old.*archived.*/s, 'lists have them')
 })
 
 await t.test('the form', async (t) => {
   const fields = { slug: 'typed', url: 'https://typed.test/', visibility: 'public' }
   const end = { expires_at: '2099-01-31T12:00', max_visits: '9', archived: 'true' }
-  t.equal((await ann.post('/-/new', { ...fields, ...end })).status, 303)
+  await expectStatus(303, ann.post('/-/new', { ...fields, ...end }))
   const found = await ann.api<{ links: Link[] }>('GET', '/links?q=typed')
   const [link] = found.json.links
   t.match(link, { expires_at: FUTURE, max_visits: 9, archived: true })
@@ -263,16 +258,14 @@ await t.test('the form', async (t) => {
   t.match(form.text, /name="expires_at"[^>]*value="2099-01-31T12:00"/)
   t.match(form.text, /name="max_visits"[^>]*value="9"/)
   t.match(form.text, /name="archived"[^>]*checked/)
-  const shown = (await ann.get(at)).text
+  const shown = await ann.text(at)
   t.match(shown, /archived.*Renew it/s)
   const late = { ...fields, expires_at: '2001-01-31T12:00', max_visits: 'x' }
   const refused = await ann.post(`${at}/edit`, late, { 'hx-request': 'true' })
   t.match(refused, { status: 400, text: /must be a whole number from 1/ })
-  const past = await ann.post(`${at}/edit`, { ...late, max_visits: '' }, { 'hx-request': 'true' })
-  t.match(past, { status: 400, text: /must be in the future/ })
   const empty = { ...fields, expires_at: '', max_visits: '' }
-  t.equal((await ann.post(`${at}/edit`, empty)).status, 303)
-  const { json } = await ann.api<Link>('GET', `/links/${link?.id}`)
+  await expectStatus(303, ann.post(`${at}/edit`, empty))
+  const json = await ann.read(`/links/${link?.id}`)
   t.match(json, { expires_at: null, max_visits: null, archived: false })
 })
 
@@ -280,7 +273,7 @@ await t.test('the history says who ended it', async (t) => {
   const { id } = await makeLink(ann, 'told')
   const end = { archived: true, max_visits: 4, expires_at: FUTURE }
   await ann.api('PUT', `/links/${id}`, { url: 'https://told.test/', ...end })
-  const page = (await ann.get(`/-/links/${id}`)).text
+  const page = await ann.text(`/-/links/${id}`)
   t.match(page, 'archived the link')
   t.match(page, /set the limit of visits to <q><bdi>4/)
   t.match(page, /set the expiry to <time[^>]* datetime="2099-01-31T12:00:00.000Z"/)

@@ -1,29 +1,23 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { encodeCursor } from '../../../kernel/cursor.ts'
 import { backends } from '../../helpers/backends.ts'
-import { insertLinks, makeLink, startLinks } from '../../helpers/links.ts'
-import type { Caller } from '../../helpers/links.ts'
+import { makeLink, openLinks, type Caller } from '../../helpers/links.ts'
 import { extent } from '../../helpers/program.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
-import { walk, walksWhileOthersWrite } from './pagination-walk.ts'
-import type { List, Page } from './pagination-walk.ts'
+import { expectStatus, type Refusal } from '../../helpers/refusals.ts'
+import { walk, walksWhileOthersWrite, type List, type Page } from './pagination-walk.ts'
 
 const [, postgres] = backends
 const FUTURE = '2099-01-31T12:00:00.000Z'
 const PAGE = 'https://docs.test/a?b=c'
 const BAD = [400, 'BAD_REQUEST'] as const
 
-const links = await startLinks(t, postgres)
+const links = await openLinks(t)
 const query = (text: string, params: readonly (string | number | null)[] = []) =>
   postgres.query(links.env, text, params)
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const eve = await links.user('eve', { admin: true })
-const state = async (): Promise<unknown> => (await ann.api('GET', '/links')).json
-const headers = { authorization: `Bearer ${eve.token}` }
-const refuser = { service: 'links', base: `${links.base}/api/v1`, headers, state } as const
+const state = async () => await ann.read('/links')
 
 const tags = ['team', 'docs']
 await makeLink(ann, 'aa', { title: 'Handbook', url: PAGE, tags })
@@ -157,11 +151,7 @@ await t.test('pages of every list', async (t) => {
   const pat = await links.user('pat')
   const slugs = Array.from({ length: 203 }, (_, n) => `p-${String(n).padStart(3, '0')}`)
   const owners = [pat.email]
-  await insertLinks(
-    links,
-    postgres,
-    slugs.map((slug) => ({ slug, owners })),
-  )
+  await links.store(slugs.map((slug) => ({ slug, owners })))
   for (const [limit, size] of [
     ['', 50],
     ['?limit=3', 3],
@@ -178,7 +168,7 @@ await t.test('pages of every list', async (t) => {
 await t.test('what is no page, order or filter is refused', async (t) => {
   const cursors = new Map<string, string>()
   for (const { path, rows } of LISTS) {
-    const { json } = await eve.api<Page>('GET', `${path}?limit=1`)
+    const json = await eve.read<Page>(`${path}?limit=1`)
     cursors.set(rows, json.next_cursor ?? '')
   }
   const limits = ['0', '-1', '1.0', 'x', '', '1e2', '0x10', '+5', '1%00', '1,5', '%D9%A3']
@@ -222,14 +212,14 @@ await t.test('what is no page, order or filter is refused', async (t) => {
   for (const [n, list] of lists.entries()) {
     const first = await eve.api<Page>('GET', `/links?limit=1&${list}`)
     const cursor = first.json.next_cursor ?? ''
-    t.equal((await eve.api('GET', `/links?${list}&cursor=${cursor}`)).status, 200, list)
+    await expectStatus(200, eve.api('GET', `/links?${list}&cursor=${cursor}`), list)
     const other = lists[(n + 1) % lists.length]
     refused.push([`GET /links?${other}&cursor=${cursor}`, ...BAD, text])
   }
   for (const position of [['a'], ['a', 'links', 1.5], ['a', 'users']]) {
     refused.push([`GET /links?sort=clicks&cursor=${encodeCursor(position)}`, ...BAD])
   }
-  await refuseAll(t, refuser, [
+  await eve.refused(t, state, [
     ...refused,
     ['GET /links?sort=name', ...BAD, /^sort must be slug, created, changed, clicks, last_click$/],
     ['GET /links?state=used+up', ...BAD, /^state must be active, expired, used_up, archived$/],
@@ -248,9 +238,7 @@ await t.test('sorted links of an owner of thousands', async (t) => {
   const [owner, other] = [await links.user('owner'), await links.user('other')]
   const slugs = Array.from({ length: 6_000 }, (_, at) => `n-${String(at).padStart(4, '0')}`)
   const visibilities = ['public', 'private', 'secure']
-  await insertLinks(
-    links,
-    postgres,
+  await links.store(
     slugs.map((slug, at) => ({
       slug,
       owners: [at % 10 === 0 ? other.email : owner.email],
@@ -292,5 +280,5 @@ await t.test('sorted links of an owner of thousands', async (t) => {
 })
 
 await t.test('walks over many rows while others write', (t) =>
-  walksWhileOthersWrite(t, postgres, { rows: 300, limit: 37, every: 2 }),
+  walksWhileOthersWrite(t, postgres, { rows: 150, limit: 37, every: 2 }),
 )

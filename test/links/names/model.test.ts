@@ -1,9 +1,8 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { playModel } from './model.ts'
 
 /** test/long plays more, and on both engines. */
 await onPostgres(t, 'random calls never disagree with the model', (t: Test, backend) =>
-  playModel(t, backend, 8),
+  playModel(t, backend, 5),
 )

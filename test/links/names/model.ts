@@ -2,8 +2,7 @@ import assert from 'node:assert'
 import fc from 'fast-check'
 import type { Test } from 'tap'
 import type { Backend } from '../../helpers/backends.ts'
-import { startLinks } from '../../helpers/links.ts'
-import type { Link } from '../../helpers/links.ts'
+import { startLinks, type Link } from '../../helpers/links.ts'
 import { newSeed } from '../../helpers/until.ts'
 
 const PEOPLE = ['ann', 'bob', 'cyd', 'root'] as const
@@ -115,25 +114,20 @@ export async function playModel(t: Test, backend: Backend, sequences: number): P
     const email = `${whom}@example.com`
     const fields = { url: 'https://x.test/', tags, visibility }
     const user = users.get(whom)?.id
-    switch (op) {
-      case 'create':
-        return call(by, 'POST', '/links', { ...fields, slug })
-      case 'put':
-        return call(by, 'PUT', path, fields)
-      case 'delete':
-        return call(by, 'DELETE', path)
-      case 'restore':
-        return call(by, 'POST', `${path}/restore`)
-      case 'handOver':
-        return call(by, 'PUT', `${path}/owner`, { email })
-      case 'addOwner':
-      case 'addShare':
-        return call(by, 'POST', `${path}/${op === 'addOwner' ? 'owners' : 'shares'}`, { email })
-      default: {
-        const kind = op === 'removeOwner' ? 'owners' : 'shares'
-        return call(by, 'DELETE', `${path}/${kind}/${user}`)
-      }
+    const calls: Readonly<
+      Record<Step['op'], readonly [method: string, at: string, body?: object]>
+    > = {
+      create: ['POST', '/links', { ...fields, slug }],
+      put: ['PUT', path, fields],
+      delete: ['DELETE', path],
+      restore: ['POST', `${path}/restore`],
+      handOver: ['PUT', `${path}/owner`, { email }],
+      addOwner: ['POST', `${path}/owners`, { email }],
+      addShare: ['POST', `${path}/shares`, { email }],
+      removeOwner: ['DELETE', `${path}/owners/${user}`],
+      removeShare: ['DELETE', `${path}/shares/${user}`],
     }
+    return call(by, ...calls[op])
   }
 
   async function look(model: Model, by: Person): Promise<void> {

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { runCli } from '../../helpers/cli.ts'
+import { runOk, runCli } from '../../helpers/cli.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -8,23 +8,22 @@ import {
   leadsTo,
   listedAll,
   makeLink,
-  pageUser,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visit,
+  type Caller,
+  type Link,
 } from '../../helpers/links.ts'
-import type { Caller, Link } from '../../helpers/links.ts'
-import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
-const links = await startPages(t, postgres)
-const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
-const root = await pageUser(links, 'root', { admin: true })
-const query = (text: string) => postgres.query(env, text)
+const links = await openPages(t)
+const { base, env, query } = links
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
+const root = await links.user('root', { admin: true })
 
 await t.test('aliases lead where the link does', async (t) => {
   const url = 'https://docs.test/'
@@ -55,7 +54,7 @@ await t.test('aliases lead where the link does', async (t) => {
   t.match(renamed, { status: 200, json: { slug: 'guide', aliases: ['docs', 'handbook'] } })
   t.not(renamed.headers.etag, changed.headers.etag)
   for (const name of ['docs', 'handbook', 'guide']) t.equal(await leadsTo(base, `/${name}`), url)
-  t.match((await bob.api('GET', path)).json, { slug: 'guide' }, 'shares stay')
+  t.match(await bob.read(path), { slug: 'guide' }, 'shares stay')
   const tagged = await bob.api<{ links: Link[] }>('GET', '/tags/red/links')
   t.match(tagged.json.links, [{ slug: 'guide' }])
   const promoted = await ann.api<Link>('PUT', `${path}/slug`, { slug: 'handbook' })
@@ -63,7 +62,7 @@ await t.test('aliases lead where the link does', async (t) => {
   const same = await ann.api('PUT', `${path}/slug`, { slug: 'handbook' })
   t.equal(same.headers.etag, promoted.headers.etag, 'the name that it has: nothing changes')
 
-  t.equal((await ann.api('DELETE', path)).status, 204)
+  await expectStatus(204, ann.api('DELETE', path))
   const other = await makeLink(ann, 'guide')
   const named = /^another link has the name guide;/
   refuses(t, await ann.api('POST', `${path}/restore`), [409, 'SLUG_CONFLICT', named])
@@ -80,7 +79,7 @@ await t.test('a link is restored without names that are taken, or under another'
   const own = await ann.api('POST', `${path}/shares`, { email: ann.email })
   refuses(t, own, [409, 'DUPLICATE_SHARE', 'this user owns the link, and may read it already'])
   const restored = async (query: string) => {
-    t.equal((await ann.api('DELETE', path)).status, 204)
+    await expectStatus(204, ann.api('DELETE', path))
     for (const slug of query.includes('slug=') ? [] : ['lost-b', 'lost']) {
       const isThere = (await leadsTo(base, `/${slug}`)) !== 404
       if (!isThere) await makeLink(bob, slug)
@@ -92,14 +91,14 @@ await t.test('a link is restored without names that are taken, or under another'
   const without = await ann.api<Link>('POST', `${path}/restore?without_taken=true`)
   t.match(without, { status: 200, json: { slug: 'lost-c', aliases: [], title: 'Lost' } })
   t.equal(await leadsTo(base, '/lost-c'), 'https://lost.test/')
-  t.equal((await bob.api('GET', path)).status, 200, 'shares stay')
+  await expectStatus(200, bob.api('GET', path), 'shares stay')
   t.match(await restored('?slug=found'), { status: 200, json: { slug: 'found', aliases: [] } })
-  const { json } = await ann.api<{ changes: object[] }>('GET', `${path}/history`)
+  const json = await ann.read<{ changes: object[] }>(`${path}/history`)
   t.match(json.changes[0], { action: 'restored', detail: { slug: ['lost-c', 'found'] } })
 
   await ann.api('DELETE', path)
   const form = (slug: string) => ann.post(`/-/deleted/${id}/restore-as`, { slug })
-  t.equal((await form('lost')).status, 409)
+  await expectStatus(409, form('lost'))
   t.match(await form(' Found-Again '), { status: 303, headers: { location: `/-/links/${id}` } })
   t.equal(await leadsTo(base, '/found-again'), 'https://lost.test/')
 })
@@ -122,19 +121,18 @@ await t.test('names that are refused', async (t) => {
   await makeLink(bob, 'taken', { aliases: ['taken-too'] })
   const crowd = Array.from({ length: 21 }, (_, at) => `alias-${at}`)
   const full = await makeLink(ann, 'full', { aliases: crowd.slice(1) })
-  const path = `/api/v1/links/${link.id}`
+  const path = `/links/${link.id}`
   const url = 'https://x.test/'
   const put = (aliases: unknown) => ({ call: `PUT ${path}`, body: { url, aliases } })
-  const post = (body: object) => ({ call: 'POST /api/v1/links', body: { url, ...body } })
+  const post = (body: object) => ({ call: 'POST /links', body: { url, ...body } })
   const rename = (slug: unknown) => ({ call: `PUT ${path}/slug`, body: { slug } })
   const conflict = [409, 'SLUG_CONFLICT', 'slug already taken'] as const
   const state = async () => [
     await query('select name, link_id from links.names order by name'),
     await query('select id from links.changes order by id'),
   ]
-  const headers = { authorization: `Bearer ${ann.token}` }
-  const more = { call: `PUT /api/v1/links/${full.id}/slug`, body: { slug: 'one-more' } }
-  await refuseAll(t, { service: 'links', base, headers, state }, [
+  const more = { call: `PUT /links/${full.id}/slug`, body: { slug: 'one-more' } }
+  await ann.refused(t, state, [
     [put(['free', 'taken-too']), ...conflict],
     [post({ slug: 'named-too' }), ...conflict],
     [rename('taken-too'), ...conflict],
@@ -155,31 +153,31 @@ await t.test('names that are refused', async (t) => {
 
 await t.test('pages of names: form, search, suggestions, history', async (t) => {
   const form = { slug: 'shelf', url: 'https://shelf.test/', aliases: ' Rack, cupboard ' }
-  t.equal((await ann.post('/-/new', form, NAVIGATION)).status, 303)
-  const { json } = await ann.api<{ links: Link[] }>('GET', '/links?q=shelf')
+  await expectStatus(303, ann.post('/-/new', form, NAVIGATION))
+  const json = await ann.read<{ links: Link[] }>('/links?q=shelf')
   const [link] = json.links
   t.match(link, { slug: 'shelf', aliases: ['cupboard', 'rack'] })
   const page = `/-/links/${link?.id}`
-  t.match((await ann.get(page)).text, /Also known as[^]*cupboard[^]*Make it the name/)
-  t.match((await ann.get(`${page}/edit`)).text, /name="aliases"[^>]*value="cupboard, rack"/)
+  t.match(await ann.text(page), /Also known as[^]*cupboard[^]*Make it the name/)
+  t.match(await ann.text(`${page}/edit`), /name="aliases"[^>]*value="cupboard, rack"/)
   t.same(await listedAll(ann, '/-/?q=cupboard'), ['shelf'], 'found by an alias')
   t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
   const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
   t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
-  t.match(await ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }), { status: 303 })
-  t.same((await ann.api<Link>('GET', `/links/${link?.id}`)).json.aliases, link?.aliases)
+  await expectStatus(303, ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }))
+  t.same((await ann.read(`/links/${link?.id}`)).aliases, link?.aliases)
 
   const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
   t.match(taken, { status: 409, text: /already taken/ })
-  t.match(await ann.post(`${page}/slug`, { slug: ' Board ' }), { status: 303 })
-  const after = (await ann.get(page)).text
+  await expectStatus(303, ann.post(`${page}/slug`, { slug: ' Board ' }))
+  const after = await ann.text(page)
   t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
   t.same(await listedAll(ann, '/-/?q=board'), ['board'])
   t.same(await listedAll(ann, '/-/?q=shelf'), ['board'], 'the former name, too')
 
   // Names are no part of a version.
   const history = `/links/${link?.id}/history`
-  const { changes } = (await ann.api<{ changes: { id: number }[] }>('GET', history)).json
+  const { changes } = await ann.read<{ changes: { id: number }[] }>(history)
   const restored = await ann.api<Link>('POST', `${history}/${changes.at(-1)?.id}/restore`)
   t.match(restored.json, { slug: 'board', title: '', aliases: ['cupboard', 'rack', 'shelf'] })
 })
@@ -190,7 +188,7 @@ await t.test('imports and exports of aliases', async (t) => {
   const input =
     `${head}docs,https://docs.test/,ann@example.com,wiki;docs-too\n` +
     'wiki,https://wiki.test/,ann@example.com,\nbad,https://bad.test/,ann@example.com,-\n'
-  const made = await runCli(['import', '-', '--create-users', '--json'], { env: first, input })
+  const made = await runCli('import - --create-users --json', { env: first, input })
   t.equal(made.code, 1)
   const lines = made.stdout
     .trim()
@@ -204,7 +202,7 @@ await t.test('imports and exports of aliases', async (t) => {
   const more =
     `${head}docs,https://docs.test/,ann@example.com,docs-too\n` +
     'docs-too,https://x.test/,ann@example.com,\nwiki,https://wiki.test/,ann@example.com,fresh\n'
-  const again = await runCli(['import', '-', '--json'], { env: first, input: more })
+  const again = await runCli('import - --json', { env: first, input: more })
   t.match(again.stdout, /"docs","outcome":"unchanged"/)
   t.match(again.stdout, /"docs-too","outcome":"conflict"/, 'an alias has the name')
   t.match(
@@ -212,11 +210,11 @@ await t.test('imports and exports of aliases', async (t) => {
     /"wiki","outcome":"conflict","message":"the link is there, and its aliases/,
   )
 
-  const csv = (await runCli(['export'], { env: first })).stdout
+  const csv = (await runCli('export', { env: first })).stdout
   const copied = { env: second, input: csv }
-  t.equal((await runCli(['import', '-', '--create-users'], copied)).code, 0)
-  t.equal((await runCli(['export'], { env: second })).stdout, csv, 'byte by byte')
-  const golink = (await runCli(['export', '--format', 'jsonl'], { env: first })).stdout
+  await runOk('import - --create-users', copied)
+  t.equal((await runCli('export', { env: second })).stdout, csv, 'byte by byte')
+  const golink = (await runCli('export --format jsonl', { env: first })).stdout
   const shorts = golink
     .trim()
     .split('\n')
@@ -238,8 +236,11 @@ await t.test('dashes and dots do not matter where no link has the name', async (
   t.equal(await leadsTo(base, '/foobar'), 'https://two.test/', 'an exact name wins')
   t.equal(await leadsTo(base, '/foo.bar'), url, 'a dot is a dash first')
   for (const spelling of ['f-oobar', 'foo--bar']) {
-    const several = await visit(base, `/${spelling}`)
-    t.equal(several.status, 404, `${spelling} may mean either`)
+    const several = await expectStatus(
+      404,
+      visit(base, `/${spelling}`),
+      `${spelling} may mean either`,
+    )
     t.same(suggested(several).slice(0, 2), ['foobar', 'foo-bar'], 'they are offered')
   }
   await ann.api('DELETE', `/links/${exact.id}`)
@@ -262,8 +263,7 @@ await t.test('a link that a visitor may not find is not found by another spellin
     const path = `/${slug.replace('-', '')}`
     for (const who of finds) t.equal(await leadsTo(base, path, as(who)), url, who.email + slug)
     for (const who of not) {
-      const unknown = await visit(base, path, as(who))
-      t.equal(unknown.status, 404, `${who.email} ${slug}`)
+      const unknown = await expectStatus(404, visit(base, path, as(who)), `${who.email} ${slug}`)
       const other = await visit(base, '/nothing', as(who))
       const plain = (text: string) => text.replaceAll(path.slice(1), 'nothing')
       t.equal(plain(unknown.text), other.text, 'the same page as for any other name')
@@ -274,13 +274,16 @@ await t.test('a link that a visitor may not find is not found by another spellin
   const open = await makeLink(bob, 'team-docs', { url: 'https://open.test/' })
   await makeLink(ann, 'te-amdocs', { url: 'https://hidden.test/', visibility: 'private' })
   for (const who of [nobody, bob]) t.equal(await leadsTo(base, '/teamdocs', as(who)), open.url)
-  const several = await visit(base, '/teamdocs', as(ann))
-  t.equal(several.status, 404, 'the owner may mean both')
+  const several = await expectStatus(
+    404,
+    visit(base, '/teamdocs', as(ann)),
+    'the owner may mean both',
+  )
   t.same(suggested(several), ['te-amdocs', 'team-docs'])
   t.equal(await leadsTo(base, '/te-amdocs'), 'https://hidden.test/', 'who knows it may follow')
 
   const note = async (who: typeof ann, slug: string) =>
-    (await who.get(`/-/slug?slug=${slug}`, HTMX)).text
+    await who.text(`/-/slug?slug=${slug}`, HTMX)
   t.match(await note(cyd, 'teamdocs'), /teamdocs is free\. \S+\/team-docs exists, too\./)
   t.match(await note(ann, 'private'), /private is free\. \S+\/pri-vate exists, too\./)
   t.notMatch(await note(cyd, 'private'), 'exists')
@@ -305,7 +308,7 @@ async function made(
 
 await t.test('a url that leads back to its own link is refused', async (t) => {
   const named = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
-  const { base, api } = await startLinks(t, postgres, named)
+  const { base, api } = await openLinks(t, named)
   const writer = { api: api(ann.token) }
   const first = await makeLink(writer, 'first', { url: `${base}/second`, aliases: ['first-too'] })
   const paths = [
@@ -399,7 +402,7 @@ await t.test('a loop does not tell where a secure link leads', async (t) => {
     for (const who of [ann, bob, root]) t.equal(await made(who, 'guess', url), LOOP.join(' '), way)
     t.equal(await made(eve, `other-${at}`, url), '201', 'where it does not lead')
     const { id } = await makeLink(eve, 'guess')
-    t.equal((await eve.api('PUT', `/links/${id}`, { url })).status, 200, 'so where it leads')
+    await expectStatus(200, eve.api('PUT', `/links/${id}`, { url }), 'so where it leads')
     await eve.api('DELETE', `/links/${id}`)
   }
   await ann.api('PUT', `/links/${vault.id}`, { url: `${base}/guess`, visibility: 'private' })

@@ -2,8 +2,7 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import type { Api } from '../../helpers/api.ts'
 import type { Backend } from '../../helpers/backends.ts'
-import { insertLinks, makeLink, startLinks } from '../../helpers/links.ts'
-import type { StoredLink } from '../../helpers/links.ts'
+import { insertLinks, makeLink, startLinks, type StoredLink } from '../../helpers/links.ts'
 import type { Env } from '../../helpers/program.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */
@@ -49,10 +48,10 @@ export async function walksWhileOthersWrite(
     await root.api('DELETE', `/links/${idOf(ahead)}`)
   }
   let page = 0
-  const beside = async (last: string): Promise<void> => {
+  const beside = async (last: string) => {
     if (page++ % every === 0) await disturb(Number(/\d{5}/.exec(last)?.[0] ?? 0))
   }
-  const seen = (n: number): boolean => n % 3 === 0 || n % 10 === 0
+  const seen = (n: number) => n % 3 === 0 || n % 10 === 0
   const numbers = Array.from({ length: rows }, (_, n) => n + 1)
 
   const bySlug = { rows: 'links', key: 'slug' } as const

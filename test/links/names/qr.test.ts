@@ -1,17 +1,15 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
-import { makeLink, NAVIGATION, pageUser, startPages, visitorAt } from '../../helpers/links.ts'
+import { makeLink, NAVIGATION, openPages, visitorAt } from '../../helpers/links.ts'
 import { decodeQr, pixelsOf } from '../../helpers/qr.ts'
-import { refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const BASE = 'https://go.example.com'
 
-const links = await startPages(t, postgres, { LINKS_BASE_URL: BASE })
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
-const root = await pageUser(links, 'root', { admin: true })
+const links = await openPages(t, { LINKS_BASE_URL: BASE })
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
+const root = await links.user('root', { admin: true })
 const longest = `l${'o'.repeat(62)}g`
 await makeLink(ann, 'docs', { visibility: 'secure' })
 await makeLink(ann, longest)
@@ -44,8 +42,8 @@ await t.test('who may read a link gets its code, and asks again for a stored one
     const { etag = '' } = (await ann.get(path)).headers
     const known = { 'if-none-match': etag }
     t.match(await ann.get(path, known), { status: 304, text: '' })
-    t.equal((await ann.get(`/-/links/docs/${name}`, known)).status, 200, 'another link')
-    t.equal((await cyd.get(path, known)).status, 404, 'a known tag tells a stranger nothing')
+    await expectStatus(200, ann.get(`/-/links/docs/${name}`, known), 'another link')
+    await expectStatus(404, cyd.get(path, known), 'a known tag tells a stranger nothing')
   }
 })
 
@@ -60,12 +58,12 @@ await t.test('who may not gets the answer of a slug that no link has', async (t)
     const nobody = await visitorAt(links.base, '').get(`/-/links/docs/${name}`)
     refuses(t, nobody, [403, 'FORBIDDEN', /not signed in/])
     const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
-    t.equal((await ann.get(`/-/links/docs/${name}`, foreign)).status, 403, 'a page elsewhere')
+    await expectStatus(403, ann.get(`/-/links/docs/${name}`, foreign), 'a page elsewhere')
   }
   t.match(await cyd.get('/-/links/docs/qr.svg', NAVIGATION), {
     status: 404,
     headers: { 'content-type': /^text\/html/ },
   })
   refuses(t, await ann.post('/-/links/docs/qr.svg'), [405, 'METHOD_NOT_ALLOWED'])
-  t.equal((await ann.get('/-/links/docs/qr.gif')).status, 404, 'no such picture')
+  await expectStatus(404, ann.get('/-/links/docs/qr.gif'), 'no such picture')
 })

@@ -1,17 +1,16 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { Api } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { makeLink, startLinks } from '../../helpers/links.ts'
-import type { Caller, Link } from '../../helpers/links.ts'
+import { makeLink, openLinks, startLinks, type Caller, type Link } from '../../helpers/links.ts'
 import { noFailureIn } from '../../helpers/outages.ts'
-import { refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
+import { extent } from '../../helpers/program.ts'
 import { randomOf } from '../../helpers/until.ts'
 
-const [embedded, postgres] = backends
+const [embedded] = backends
 const WRITERS = 8
-const CALLS = 30
+const CALLS = extent({ short: 20, long: 60 })
 const SLUGS = ['aa', 'bb', 'cc', 'dd', 'ee']
 const TAGS = ['red', 'blue', 'green', 'x-1']
 /** What a call may be answered when another writer was there first. */
@@ -44,12 +43,12 @@ const WRONG: Readonly<Record<string, string>> = {
      where (select count(*) from links.link_owners o where o.slug = l.slug and o.is_primary) <> 1`,
 }
 
-const first = await startLinks(t, postgres)
-const second = await startLinks(t, postgres, first.env)
+const first = await openLinks(t)
+const second = await openLinks(t, first.env)
 const [ann, bob, cyd] = [await first.user('ann'), await first.user('bob'), await first.user('cyd')]
 const root = await first.user('root', { admin: true })
 const far = second.api(ann.token)
-const query = (text: string) => postgres.query(first.env, text)
+const { query } = first
 
 function split<A extends { readonly status: number }>(answers: readonly A[], status: number) {
   const good = answers.filter((answer) => answer.status === status)
@@ -88,11 +87,11 @@ await t.test('a co-owner who is removed meanwhile can’t write any more', async
     const writes = Array.from({ length: 8 }, (_, n) =>
       bob.api<Link>('PUT', path, { url: 'http://bob/', title: `r${round}-${n}` }),
     )
-    t.equal((await far('DELETE', `${path}/owners/${bob.id}`)).status, 204)
+    await expectStatus(204, far('DELETE', `${path}/owners/${bob.id}`))
     const [written, refused] = split(await Promise.all(writes), 200)
     for (const { json } of written) t.equal(json.owners.length, 2, 'who wrote was an owner then')
     for (const answer of refused) refuses(t, answer, [403, 'FORBIDDEN'])
-    const { title } = (await ann.api<Link>('GET', path)).json
+    const { title } = await ann.read(path)
     const titles = written.map(({ json }) => json.title)
     if (title.startsWith(`r${round}`)) t.ok(titles.includes(title), 'no refused write is seen')
     refuses(t, await bob.api('PUT', path, { url: 'http://bob/' }), [403, 'FORBIDDEN'])
@@ -119,7 +118,7 @@ await t.test('of two admins who demote or disable each other one is left', async
   const disable = (api: Api, { id }: Caller, disabled = true) =>
     api('PUT', `/admin/users/${id}/disabled`, { disabled })
   for (const user of [ann, bob]) await setRole(root.api, user, 'admin')
-  t.equal((await setRole(ann.api, root, 'user')).status, 200)
+  await expectStatus(200, setRole(ann.api, root, 'user'))
   for (let round = 0; round < 8; round++) {
     const end = (api: Api, user: Caller) =>
       round % 2 === 0 ? setRole(api, user, 'user') : disable(api, user)
@@ -127,8 +126,8 @@ await t.test('of two admins who demote or disable each other one is left', async
     const statuses = answers.map(({ status }) => status)
     t.equal(statuses.filter((status) => status === 200).length, 1, statuses.join(' '))
     const [left, other] = statuses[0] === 200 ? [ann, bob] : [bob, ann]
-    t.equal((await setRole(left.api, other, 'admin')).status, 200)
-    t.equal((await disable(left.api, other, false)).status, 200)
+    await expectStatus(200, setRole(left.api, other, 'admin'))
+    await expectStatus(200, disable(left.api, other, false))
   }
   await setRole(ann.api, root, 'admin')
   for (const user of [ann, bob]) await setRole(root.api, user, 'user')
@@ -154,7 +153,7 @@ await t.test('writers of the same links and tags', async (t: Test) => {
   }
   async function write(api: Api, pick: <T>(values: readonly T[]) => T) {
     const slug = pick(SLUGS)
-    const { links } = (await root.api<{ links: Link[] }>('GET', '/admin/links')).json
+    const { links } = await root.read<{ links: Link[] }>('/admin/links')
     const link = links.find((known) => known.slug === slug)
     const fields = {
       // Some lead to links: those are written one at a time.

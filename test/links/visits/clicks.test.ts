@@ -9,20 +9,19 @@ import { systemClock } from '../../../kernel/time.ts'
 import { openClicks } from '../../../services/links/visits/visits/clicks.ts'
 import { backends } from '../../helpers/backends.ts'
 import {
-  insertLinks,
   listedAll,
   makeLink,
-  pageUser,
   slugsIn,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   visit,
   visitorAt,
+  type Caller,
+  type Headers,
 } from '../../helpers/links.ts'
-import type { Caller, Headers } from '../../helpers/links.ts'
 import { startVisits } from '../../helpers/load.ts'
 import type { Env } from '../../helpers/program.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll } from '../../helpers/refusals.ts'
 import { transcript } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -37,13 +36,12 @@ interface Stats {
   clients: { name: string; visits: number }[]
 }
 
-const links = await startPages(t, server)
-const { base, env } = links
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const cyd = await pageUser(links, 'cyd')
-const root = await pageUser(links, 'root', { admin: true })
-const query = (text: string) => server.query(env, text)
+const links = await openPages(t)
+const { base, env, query } = links
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const cyd = await links.user('cyd')
+const root = await links.user('root', { admin: true })
 
 /** The statistics of a link, once so many visits are in the database with their sources. */
 async function statsWith(
@@ -129,7 +127,7 @@ await t.test('what counts, from where, and with what', async (t) => {
   await visit(base, '/docs', { method: 'POST' })
   for (const path of ['/docs/further', '/secret', '/secret+', '/nothing']) await visit(base, path)
   const named = { 'X-Forwarded-For': '203.0.113.77', 'Remote-Email': ann.email }
-  t.equal((await visit(base, '/secret', { headers: named })).status, 302)
+  await expectStatus(302, visit(base, '/secret', { headers: named }))
 
   const preview = 4 + PREVIEWS.length
   const stats = await statsWith(ann, id, 17, preview)
@@ -165,11 +163,11 @@ await t.test('what counts, from where, and with what', async (t) => {
     if (name === 'click_sources') t.notMatch(text, /secret|2001|8080|\/\//, 'only hosts and kinds')
   }
 
-  const before = (await ann.api<Stats>('GET', `/links/${id}/stats`)).json
+  const before = await ann.read<Stats>(`/links/${id}/stats`)
   await ann.api('DELETE', `/links/${id}`)
-  t.equal((await ann.api('GET', `/links/${id}/stats`)).status, 404)
-  t.equal((await ann.api('POST', `/links/${id}/restore`)).status, 200)
-  const restored = (await ann.api<Stats>('GET', `/links/${id}/stats`)).json
+  await expectStatus(404, ann.api('GET', `/links/${id}/stats`))
+  await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
+  const restored = await ann.read<Stats>(`/links/${id}/stats`)
   t.same(restored, before, 'a restored link has its statistics')
 })
 
@@ -180,7 +178,7 @@ await t.test('for owners and admins, by API and on the page', async (t) => {
   await ann.api('POST', `/links/${id}/owners`, { email: bob.email })
   await ann.api('POST', `/links/${id}/shares`, { email: cyd.email })
   const none = { total: 0, by_kind: { human: 0, bot: 0, preview: 0 }, last_visit: null }
-  const before = (await ann.api<Stats>('GET', path)).json
+  const before = await ann.read<Stats>(path)
   t.same(before, { ...none, days: [], referrers: [], clients: [] })
   const referer = 'https://<b>.example.com/'
   await visit(base, '/owned', { headers: { referer: 'https://wiki.example.com/' } })
@@ -191,7 +189,7 @@ await t.test('for owners and admins, by API and on the page', async (t) => {
   const call = `GET ${path}`
   const UNKNOWN = 'GET /links/00000000-0000-4000-8000-000000000000/stats'
   const by = ({ token }: Caller) => ({ headers: { authorization: `Bearer ${token}` } })
-  const state = async () => (await ann.api('GET', path)).json
+  const state = async () => await ann.read(path)
   await refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers: {}, state }, [
     [{ call, ...by(cyd) }, 403, 'FORBIDDEN', /^the statistics of a link are for its owners/],
     [{ call, ...by(eve) }, 403, 'FORBIDDEN', /^this link is not yours to read/],
@@ -203,18 +201,17 @@ await t.test('for owners and admins, by API and on the page', async (t) => {
 
   const today = new Date().toISOString().slice(0, 10)
   for (const who of [ann, bob, root]) {
-    const { text } = await who.get(`/-/links/${id}`)
+    const text = await who.text(`/-/links/${id}`)
     t.match(text, `<title>${today}: 2 people, 0 programs, 0 previews</title>`, 'the hover text')
     t.match(text, '<bdi>wiki.example.com</bdi>')
     t.match(text, '<bdi>Firefox</bdi>')
   }
-  const shared = await cyd.get(`/-/links/${id}`)
-  t.equal(shared.status, 200)
+  const shared = await expectStatus(200, cyd.get(`/-/links/${id}`))
   t.notMatch(shared.text, /wiki\.example|Clicks in|class="chart/, 'not for recipients')
 })
 
 await t.test('50 hosts a link and day, over both instances', async (t) => {
-  const two = await startLinks(t, server, env)
+  const two = await openLinks(t, env)
   const { id } = await makeLink(ann, 'crowded')
   const hosts = Array.from({ length: 40 }, (_, n) => `https://host-${n}.example.com/`)
   const others = hosts.map((host) => host.replace('host', 'far'))
@@ -232,14 +229,14 @@ await t.test('50 hosts a link and day, over both instances', async (t) => {
 })
 
 await t.test('LINKS_STATS=totals: numbers alone, and what was counted goes', async (t) => {
-  const first = await startLinks(t, server)
+  const first = await openLinks(t)
   const ann = await first.user('ann')
   const { id } = await makeLink(ann, 'docs')
   const headers = { referer: 'https://wiki.example.com/' }
   await visit(first.base, '/docs', { headers })
   await statsWith(ann, id, 1)
   await first.server.stop()
-  const links = await startLinks(t, server, { ...first.env, LINKS_STATS: 'totals' })
+  const links = await openLinks(t, { ...first.env, LINKS_STATS: 'totals' })
   await visit(links.base, '/docs', { headers })
   const api = links.api(ann.token)
   const stats = await until(async () => {
@@ -253,7 +250,7 @@ await t.test('LINKS_STATS=totals: numbers alone, and what was counted goes', asy
 })
 
 await t.test('most used, and unused for 90 days', async (t) => {
-  const [ada, ben] = [await pageUser(links, 'ada'), await pageUser(links, 'ben')]
+  const [ada, ben] = [await links.user('ada'), await links.user('ben')]
   await query('update links.links set clicks = 0')
   const many = Array.from({ length: 60 }, (_, n) => `old-${String(n).padStart(2, '0')}`)
   const own = ['busy', 'calm', 'fresh', 'hidden', ...many].map((slug) => ({
@@ -262,7 +259,7 @@ await t.test('most used, and unused for 90 days', async (t) => {
     shares: [ben.email],
     visibility: slug === 'hidden' ? 'private' : 'public',
   }))
-  await insertLinks(links, server, [...own, { slug: 'bobs', owners: [ben.email] }])
+  await links.store([...own, { slug: 'bobs', owners: [ben.email] }])
   const set = (fields: string, where: string) =>
     query(`update links.links set ${fields} where ${where}`)
   await set('clicks = 9, clicked_at = now()', "slug = 'busy'")
@@ -283,16 +280,16 @@ await t.test('most used, and unused for 90 days', async (t) => {
   const all = await root.get('/-/admin/usage')
   t.same(slugs(all.text.split('id="unused-title"')[0] ?? ''), ['busy', 'hidden', 'bobs', 'calm'])
   t.same((await listedAll(root, '/-/admin/usage', 'unused')).slice(4), ['bobs', ...many, 'calm'])
-  t.equal((await ada.get('/-/admin/usage')).status, 403)
-  t.equal((await visitorAt(base, '').get('/-/usage')).status, 403)
+  await expectStatus(403, ada.get('/-/admin/usage'))
+  await expectStatus(403, visitorAt(base, '').get('/-/usage'))
   const foreign = Buffer.from(JSON.stringify(['a', 'links'])).toString('base64url')
   for (const cursor of ['x', foreign]) {
-    t.equal((await ada.get(`/-/usage?cursor=${cursor}`)).status, 400, cursor)
+    await expectStatus(400, ada.get(`/-/usage?cursor=${cursor}`), cursor)
   }
 })
 
 await t.test('stopped under load: what was answered is counted', async (t) => {
-  const links = await startLinks(t, server)
+  const links = await openLinks(t)
   const ann = await links.user('ann')
   const slugs = Array.from({ length: 5 }, (_, n) => `link-${n}`)
   for (const slug of slugs) await makeLink(ann, slug)
@@ -324,11 +321,7 @@ await t.test('clicks go in batches, each once, whatever becomes of an answer', a
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(address, log)
   t.teardown(close)
   const ids = Array.from({ length: 600 }, () => randomUUID())
-  await insertLinks(
-    links,
-    server,
-    ids.map((id, n) => ({ id, slug: `many-${n}` })),
-  )
+  await links.store(ids.map((id, n) => ({ id, slug: `many-${n}` })))
   const sizes: number[] = []
   const failing: Database = {
     ...db,
@@ -415,14 +408,10 @@ async function stored(env: Env) {
 }
 
 await t.test('what is old is removed, and sums stay', async (t) => {
-  const first = await startPages(t, server)
-  const ann = await pageUser(first, 'ann')
+  const first = await openPages(t)
+  const ann = await first.user('ann')
   const names = ['busy', 'calm', 'lately', 'never']
-  await insertLinks(
-    first,
-    server,
-    names.map((slug) => ({ slug, owners: [ann.email] })),
-  )
+  await first.store(names.map((slug) => ({ slug, owners: [ann.email] })))
   t.same(await first.server.stop(), { code: 0, signal: null })
   await server.query(first.env, CLICKS)
   await server.query(first.env, SOURCES)
@@ -431,7 +420,7 @@ await t.test('what is old is removed, and sums stay', async (t) => {
   await server.query(first.env, CHANGES, ['calm', 40, 1_000])
   await server.query(first.env, CHANGES, ['lately', 80, 89])
 
-  const links = await startLinks(t, server, first.env)
+  const links = await openLinks(t, first.env)
   const logged = await until(
     () => links.server.logs().find((line) => line.includes('"pruned"')),
     'retention',
@@ -453,7 +442,7 @@ await t.test('what is old is removed, and sums stay', async (t) => {
     changes: ['busy 50', 'calm 40', 'lately 80'],
   })
 
-  const root = await pageUser(links, 'root', { admin: true })
+  const root = await links.user('root', { admin: true })
   const list = await root.get('/-/all?sort=clicks')
   t.equal(slugsIn(list.text).at(-1), 'never', 'links stay in the order of all their clicks')
   t.match(list.text, />410</)

@@ -4,15 +4,14 @@ import { request } from '../../helpers/http.ts'
 import {
   HTMX,
   NAVIGATION,
-  insertLinks,
   makeLink,
-  pageUser,
-  startLinks,
-  startPages,
+  openLinks,
+  openPages,
   suggested,
   visitorAt,
+  type Visitor,
 } from '../../helpers/links.ts'
-import type { Visitor } from '../../helpers/links.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 
 const [, postgres] = backends
 const DESCRIPTION = '/-/opensearch.xml'
@@ -29,10 +28,10 @@ async function offers(who: Visitor, q: string, headers = {}) {
   return { answer, text, names, titles, urls }
 }
 
-const links = await startPages(t, postgres)
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
-const eve = await pageUser(links, 'eve', { admin: true })
+const links = await openPages(t)
+const ann = await links.user('ann')
+const bob = await links.user('bob')
+const eve = await links.user('eve', { admin: true })
 const nobody = visitorAt(links.base, '')
 await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
 await makeLink(ann, 'docs-hidden', { visibility: 'private' })
@@ -72,7 +71,7 @@ await t.test(
     t.equal((await nobody.get('/docs/a?b=1')).headers.location, 'https://docs.test/a?b=1')
     const port = Number(new URL(links.base).port) + 1
     for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
-      t.equal((await go(ann, q)).status, 200, 'another place')
+      await expectStatus(200, go(ann, q), 'another place')
     }
     for (const q of [
       '//evil.test',
@@ -95,11 +94,10 @@ await t.test('else to what may have been meant', async (t) => {
   t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
   t.match((await go(ann, '#handbook')).text, /Links with “#handbook”[^]*href="\/docs"/)
   t.match((await go(ann, 'nothing-like-it')).text, 'No similar links')
-  const hostile = await go(ann, '"><img src=x onerror=alert(1)>/<i>')
-  t.equal(hostile.status, 200)
+  const hostile = await expectStatus(200, go(ann, '"><img src=x onerror=alert(1)>/<i>'))
   t.notMatch(hostile.text, /<img src=x|<i>|value="&quot;/)
   t.match(await go(ann, 'no\0ne'), { status: 200, text: 'No link is named “none”' })
-  for (const q of ['x'.repeat(5_000), '%']) t.equal((await go(ann, q)).status, 200)
+  for (const q of ['x'.repeat(5_000), '%']) await expectStatus(200, go(ann, q))
 })
 
 await t.test('only what the visitor may see is suggested', async (t) => {
@@ -128,11 +126,7 @@ await t.test('only what the visitor may see is suggested', async (t) => {
   }
   const owners = [ann.email]
   const plans = Array.from({ length: 60 }, (_, at) => `plan-${at + 10}`)
-  await insertLinks(
-    links,
-    postgres,
-    plans.map((slug) => ({ slug, owners, visibility: 'private' })),
-  )
+  await links.store(plans.map((slug) => ({ slug, owners, visibility: 'private' })))
   await makeLink(ann, 'plan-open')
   t.same((await offers(bob, 'plan')).names, ['plan-open'], 'what is hidden takes no place')
   t.equal((await offers(ann, 'plan')).names.length, 5)
@@ -163,18 +157,18 @@ await t.test('the description names addresses of this place', async (t) => {
     [nobody, '/no-such-link'],
     [nobody, '/docs+'],
   ] as const) {
-    const { text } = await who.get(path, NAVIGATION)
+    const text = await who.text(path, NAVIGATION)
     t.match(text, /<link\s+rel="search"\s[^>]*href="\/-\/opensearch\.xml"/, path)
   }
   for (const path of [DESCRIPTION, '/-/go?q=docs', '/-/suggest?q=docs']) {
     t.match(await ann.post(path), { status: 405, headers: { allow: 'GET, HEAD' } }, path)
-    t.match(await ann.get(path, { host: 'evil.test' }), { status: 403 }, path)
+    await expectStatus(403, ann.get(path, { host: 'evil.test' }), path)
     if (path === DESCRIPTION) continue
     const twice = await ann.get(`${path}&q=other`)
     t.match(twice.json(), { error: 'q may be given once.', code: 'BAD_REQUEST' }, path)
   }
   const named = { LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'to' }
-  const { base } = await startLinks(t, postgres, { ...(await postgres.env(t)), ...named })
+  const { base } = await openLinks(t, { ...(await postgres.env(t)), ...named })
   const { text } = await request(base + DESCRIPTION)
   t.match(text, 'template="https://go.example.com/-/go?q={searchTerms}"')
   t.match(text, 'Short links of to:')
@@ -211,7 +205,7 @@ await t.test('an unknown name: titles and parts of slugs', async (t) => {
 })
 
 await t.test('fields complete what is typed', async (t) => {
-  const [cid, dora] = [await pageUser(links, 'cid'), await pageUser(links, 'dora')]
+  const [cid, dora] = [await links.user('cid'), await links.user('dora')]
   const fay = await links.user('fay')
   const { id: own } = await makeLink(cid, 'own', { tags: ['wiki', 'work'] })
   await makeLink(dora, 'open', { tags: ['well-known'] })
@@ -219,7 +213,7 @@ await t.test('fields complete what is typed', async (t) => {
   const { id: hidden } = await makeLink(dora, 'kept', secret)
   const completed = async (who: Visitor, field: string, fields: Record<string, string>) => {
     const path = `/-/complete/${field}?${new URLSearchParams(fields).toString()}`
-    const { text } = await who.get(path, HTMX)
+    const text = await who.text(path, HTMX)
     return [...text.matchAll(/<option value="([^"]*)"/g)].map(([, value = '']) => value)
   }
   const tags = (who: Visitor, typed: string) => completed(who, 'tags', { tags: typed })
@@ -229,8 +223,8 @@ await t.test('fields complete what is typed', async (t) => {
   t.same(await tags(cid, 'well_k'), ['well-known'])
   for (const who of [dora, eve]) t.same(await tags(who, 'w-'), ['w-secret'], 'what one may see')
   for (const none of ['ä', '%', '\0', 'x'.repeat(3_000)]) t.same(await tags(cid, none), [])
-  t.match((await cid.get('/-/new')).text, /list="link-tags-list"[^]*<option value="wiki"/)
-  t.match((await cid.get(`/-/links/${own}/edit`)).text, '<option value="wiki, work"')
+  t.match(await cid.text('/-/new'), /list="link-tags-list"[^]*<option value="wiki"/)
+  t.match(await cid.text(`/-/links/${own}/edit`), '<option value="wiki, work"')
 
   // All people for admins, else those of the links that one may read.
   const people = (who: Visitor, email: string) => completed(who, 'people', { email })
@@ -243,13 +237,13 @@ await t.test('fields complete what is typed', async (t) => {
   t.same(await people(cid, ''), ['dora@example.com', 'fay@example.com'])
   t.same(await people(cid, ' F'), ['fay@example.com'])
   for (const none of ['%', '_id', '\0']) t.same(await people(dora, none), [])
-  const page = (await dora.get(`/-/links/${hidden}`)).text
+  const page = await dora.text(`/-/links/${hidden}`)
   t.match(page, /list="owners-email-list"[^]*<option value="cid@example\.com"/)
   t.match(page, 'id="shares-email-list"')
-  t.notMatch((await cid.get(`/-/links/${hidden}`)).text, /datalist/, 'where nothing may be added')
+  t.notMatch(await cid.text(`/-/links/${hidden}`), /datalist/, 'where nothing may be added')
   const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
   for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
-    t.equal((await nobody.get(path)).status, 403, path)
-    t.equal((await cid.get(path, foreign)).status, 403, path)
+    await expectStatus(403, nobody.get(path), path)
+    await expectStatus(403, cid.get(path, foreign), path)
   }
 })
