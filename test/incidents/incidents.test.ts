@@ -13,7 +13,7 @@ import { openStage } from './stage.ts'
 // Proves the set, not a model: what an incident needs can be found, and the judge tells answers apart.
 
 const [, postgres] = backends
-const incidents = await listIncidents()
+const incidents = listIncidents()
 const answers = await startRecordedAnswers(t)
 const env = await postgres.env(t)
 const stage = await openStage(t, {
@@ -60,7 +60,7 @@ for (const incident of incidents) {
 t.test('a session that fails has not passed, whatever it said', async (t) => {
   const [incident] = incidents
   if (incident === undefined) return
-  const calls = Array.from({ length: 31 }, () => ['list_services', {}] as const)
+  const calls = Array.from({ length: 31 }, (): [string, object] => ['list_services', {}])
   const { results } = answers.give({ calls, says: incident.good.says }, stage.page)
   const played = await stage.play(incident)
   t.match(played, { status: 'failed', turns: 30 })

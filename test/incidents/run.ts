@@ -45,7 +45,7 @@ function readOptions() {
 }
 
 async function main(values: Values): Promise<number> {
-  const all = await listIncidents()
+  const all = listIncidents()
   const { only = all.map(({ name }) => name), recorded, list } = values
   const unknown = only.find((name) => !all.some((incident) => incident.name === name))
   if (unknown !== undefined) return refuse(`there is no incident "${unknown}": --list names them`)
