@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openForward } from '../fixtures/forward-setup.ts'
-import { allServed, startChanges, startVisits } from '../helpers/load.ts'
+import { allServed, startVisits } from '../helpers/load.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   brokenOf,
@@ -15,7 +15,7 @@ import {
 import { follow, startReceiver } from '../helpers/replays.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, longestTarget, makeLink } from '../helpers/links.ts'
-import type { Link } from '../helpers/links.ts'
+import type { Caller, Link } from '../helpers/links.ts'
 import { FORWARDER, startNginx } from '../deploy/nginx.ts'
 import type { Nginx, Ports } from '../deploy/nginx.ts'
 import {
@@ -195,4 +195,44 @@ function startInstance(t: Test, env: Env, ports: Ports): Promise<ServerProcess> 
 async function clientsOf({ hooks }: ServerProcess): Promise<number> {
   const { text } = await request(`${hooks}/metrics`)
   return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
+}
+
+/**
+ * Who changes a link and makes new ones, four at a time. What makes one is a POST, which nginx does not
+ * send twice: at the instant in which an instance closes its socket it may be lost, undone.
+ */
+function startChanges(t: Test, { api }: Caller, { id, url }: Link) {
+  const others: unknown[] = []
+  let [made, repeated, stopped] = [0, 0, false]
+  async function make(slug: string) {
+    const first = await api('POST', '/links', { slug, url })
+    if (first.status !== 502) return first
+    repeated++
+    return api('POST', '/links', { slug, url })
+  }
+  async function work(name: string): Promise<void> {
+    while (!stopped) {
+      const number = ++made
+      try {
+        const put = await api('PUT', `/links/${id}`, { url, title: `Title ${number}` })
+        const post = await make(`${name}-${number}`)
+        if (put.status !== 200 || post.status !== 201) others.push(put.text, post.text)
+      } catch (error) {
+        others.push(error)
+      }
+    }
+  }
+  const working = Promise.all(['ann', 'bob', 'cyd', 'dan'].map(work))
+  async function stop(): Promise<void> {
+    stopped = true
+    await working
+  }
+  t.teardown(stop)
+  return {
+    others,
+    stop,
+    get counts() {
+      return { made, repeated }
+    },
+  }
 }
