@@ -1,6 +1,5 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
@@ -34,9 +33,8 @@ const inventory = {
 const ops = await startOps(t, postgres, { OPS_INVENTORY: await inventoryFile(t, inventory) })
 const { api, base } = ops
 
-const list = async (): Promise<readonly Check[]> =>
-  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
-async function checkNamed(name: string): Promise<Check> {
+const list = async () => (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+async function checkNamed(name: string) {
   const found = (await list()).find((check) => `${check.service}/${check.name}` === name)
   if (found === undefined) throw new Error(`there is no check ${name}`)
   return found
@@ -46,7 +44,7 @@ await until(async () => (await list()).some(({ state }) => state === 'fail'), 'a
 /** Counts what a person does: each click, each choice and each field that is filled. */
 function person(page: Page) {
   let actions = 0
-  const counted = async (act: Promise<unknown>): Promise<void> => {
+  const counted = async (act: Promise<unknown>) => {
     actions++
     await act
   }
@@ -62,7 +60,7 @@ function person(page: Page) {
   }
 }
 
-await t.test('a check is muted in two actions, and unmuted in one', async (t: Test) => {
+await t.test('a check is muted in two actions, and unmuted in one', async (t) => {
   const { id } = await checkNamed('shop/front')
   const { page } = await browse(t, base)
   await page.goto(`${base}/checks`)
@@ -87,7 +85,7 @@ await t.test('a check is muted in two actions, and unmuted in one', async (t: Te
   t.equal((await checkNamed('shop/front')).muted_until, null)
 })
 
-await t.test('a check is run from its row, which alone is renewed', async (t: Test) => {
+await t.test('a check is run from its row, which alone is renewed', async (t) => {
   for (const path of ['/checks', '/checks?service=shop']) {
     const { id } = await checkNamed('shop/front')
     const { page } = await browse(t, base)
@@ -101,7 +99,7 @@ await t.test('a check is run from its row, which alone is renewed', async (t: Te
   }
 })
 
-await t.test('a refused mute stays on the page of the check', async (t: Test) => {
+await t.test('a refused mute stays on the page of the check', async (t) => {
   const { id } = await checkNamed('shop/front')
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
   await page.goto(`${base}/checks/${id}`)
@@ -120,7 +118,7 @@ await t.test('a refused mute stays on the page of the check', async (t: Test) =>
   await untilText(page.locator('#done'), 'Unmuted front.')
 })
 
-await t.test('a check is tried and added', async (t: Test) => {
+await t.test('a check is tried and added', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
 
   await t.test('in six actions', async (t) => {

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process'
 import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import {
@@ -46,13 +45,13 @@ const CONTROLS = 'a=1\r\nb=2\rc=3\u001B[201~\n'
 const LONG = JSON.stringify({ text: 'é'.repeat(20_000) })
 const BINARY = Buffer.from([0x00, 0xff, 0xfe, 0x0a, 0x0d, 0x80, 0x27])
 
-async function downloaded(page: Page): Promise<Buffer> {
+async function downloaded(page: Page) {
   const waiting = page.waitForEvent('download')
   await page.getByRole('link', { name: 'Download raw bytes' }).click()
   return buffer(await (await waiting).createReadStream())
 }
 
-async function copied(page: Page): Promise<string> {
+async function copied(page: Page) {
   await clickCopy(
     page.locator('[data-copy="curl-command"]'),
     page.getByRole('button', { name: 'Copied curl command' }),
@@ -60,21 +59,21 @@ async function copied(page: Page): Promise<string> {
   return copiedOn(page)
 }
 
-function connection(page: Page): Promise<string> {
+function connection(page: Page) {
   return textOf(page.locator('.connection'))
 }
 
 /** Path and query of the address bar. */
-function address(page: Page): string {
+function address(page: Page) {
   const { pathname, search } = new URL(page.url())
   return pathname + search
 }
 
-async function untilAddress(page: Page, wanted: string): Promise<void> {
+async function untilAddress(page: Page, wanted: string) {
   await until(() => address(page) === wanted, `the address ${wanted}`)
 }
 
-async function untilRows(page: Page, count: number): Promise<readonly number[]> {
+async function untilRows(page: Page, count: number) {
   return until(async () => {
     const ids = await rowIds(page)
     return ids.length === count && ids
@@ -88,7 +87,7 @@ const ZONE = encodeURIComponent(Intl.DateTimeFormat().resolvedOptions().timeZone
 const LAPTOP = { viewport: { width: 1024, height: 768 } }
 const WIDE = { viewport: { width: 1280, height: 800 } }
 
-await t.test('the dashboard follows events without reload', async (t: Test) => {
+await t.test('the dashboard follows events without reload', async (t) => {
   const { page } = await browse(t, base)
   await page.goto(`${base}/`)
   t.equal(await connection(page), 'idle')
@@ -140,7 +139,7 @@ await t.test('the dashboard follows events without reload', async (t: Test) => {
     t.equal(new URL(page.url()).pathname, `/log/${ack.id}`)
   })
 })
-await t.test('the log in a browser', async (t: Test) => {
+await t.test('the log in a browser', async (t) => {
   await addProvider(base, 'shop', { open: true })
   const shop: number[] = []
   for (let count = 0; count < SHOP; count++) {
@@ -225,7 +224,7 @@ await t.test('the log in a browser', async (t: Test) => {
   })
 
   await t.test('new events come on top by themselves, or are told', async (t) => {
-    const paid = async (): Promise<number> =>
+    const paid = async () =>
       (await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.paid' })).id
     const news = page.locator('#log-news')
     await page.goto(`${base}/log?provider=generic%3Ashop&event_type=order.paid`)
@@ -312,7 +311,7 @@ await t.test('the log in a browser', async (t: Test) => {
   })
 })
 
-await t.test('a range drawn over the times becomes a filter', async (t: Test) => {
+await t.test('a range drawn over the times becomes a filter', async (t) => {
   await postgres.query(
     env,
     `update hooks.events set received_at = received_at - (1000 - id) * interval '1 minute'`,
@@ -336,7 +335,7 @@ await t.test('a range drawn over the times becomes a filter', async (t: Test) =>
   t.same(after, before.slice(0, after.length), 'the newest')
 })
 
-await t.test('an event beside the log on a wide screen', async (t: Test) => {
+await t.test('an event beside the log on a wide screen', async (t) => {
   const type = { 'X-Event-Type': 'beside' }
   const sent: number[] = []
   for (let count = 0; count < 6; count++) {
@@ -346,7 +345,7 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
   await rememberCopies(context)
   const list = '/log?event_type=beside&limit=3'
   const box = page.locator('#log-open')
-  const opened = async (id: number | undefined): Promise<void> => {
+  const opened = async (id: number | undefined) => {
     await untilAddress(page, `${list}&open=${id}`)
     await box.locator(`a[href="/log/${id}"]`).first().waitFor()
     t.equal(await page.locator('#log-rows [aria-current]').getAttribute('href'), `/log/${id}`)
@@ -390,7 +389,7 @@ await t.test('an event beside the log on a wide screen', async (t: Test) => {
   })
 })
 
-await t.test('the page of an event', async (t: Test) => {
+await t.test('the page of an event', async (t) => {
   const { page, context } = await browse(t, base, LAPTOP)
   await rememberCopies(context)
   const text = await send(base, 'generic/shop', QUOTES, {
@@ -449,7 +448,7 @@ await t.test('the page of an event', async (t: Test) => {
   })
 })
 
-await t.test('a home of many providers', async (t: Test) => {
+await t.test('a home of many providers', async (t) => {
   for (let n = 1; n < 16; n++) await addProvider(base, `source-${n}`, { open: true })
   // The page reads its figures at most once a second.
   await until(async () => (await request(`${base}/`)).text.includes('source-15'), 'all of them')

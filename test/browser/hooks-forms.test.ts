@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
@@ -28,30 +27,29 @@ const { base } = await startHooks(t, postgres, {
 
 const GENERIC = 'toggle-generic%3A'
 
-function byId(page: Page, id: string): ReturnType<Page['locator']> {
+function byId(page: Page, id: string) {
   return page.locator(`[id="${id}"]`)
 }
 
-async function untilChecked(page: Page, id: string, checked: boolean): Promise<void> {
-  const read = async (): Promise<boolean> =>
-    (await byId(page, id).getAttribute('aria-checked')) === String(checked)
+async function untilChecked(page: Page, id: string, checked: boolean) {
+  const read = async () => (await byId(page, id).getAttribute('aria-checked')) === String(checked)
   await until(read, `the switch ${id} to be ${checked ? 'on' : 'off'}`)
 }
 
 /** Opens the row of a provider; what it opens to is loaded then. */
-async function openCard(row: ReturnType<Page['locator']>): Promise<void> {
+async function openCard(row: ReturnType<Page['locator']>) {
   await row.locator('summary').first().click()
   await row.locator('dl').waitFor()
 }
 
 /** The token that the page shows this one time. */
-async function shownToken(page: Page): Promise<string> {
+async function shownToken(page: Page) {
   const box = page.locator('#made-token')
   await box.waitFor()
   return keepSecret('made-token', await textOf(box))
 }
 
-function bearer(base: string, name: string, token: string): Promise<number> {
+function bearer(base: string, name: string, token: string) {
   const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }
   return post(base, `generic/${name}`, '{}', headers).then(({ status }) => status)
 }
@@ -93,7 +91,7 @@ await t.test('the first webhook: a URL with one click, verified later', async (t
   t.equal(await first.getByText('Verify it').count(), 0)
 })
 
-await t.test('the switch of a provider', async (t: Test) => {
+await t.test('the switch of a provider', async (t) => {
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
@@ -139,7 +137,7 @@ await t.test('a provider without its secret cannot be switched on', async (t) =>
   })
 })
 
-await t.test('the life of a provider with a token', async (t: Test) => {
+await t.test('the life of a provider with a token', async (t) => {
   const { page, secretShown } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="generic:a-b_c"]')
@@ -264,11 +262,11 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
   await untilText(page.locator('#first-delivery'), /It has arrived/)
 })
 
-await t.test('tasks, by their count of actions', async (t: Test) => {
+await t.test('tasks, by their count of actions', async (t) => {
   const { page } = await browse(t, base)
   await rememberCopies(page.context())
   let actions = 0
-  const act = async (action: Promise<unknown>): Promise<void> => {
+  const act = async (action: Promise<unknown>) => {
     actions++
     await action
   }
@@ -345,7 +343,7 @@ await t.test('methods and answer: chosen with a new provider, and changed', asyn
   t.match(await textOf(card), /503, application\/json, .* sends them again/)
 })
 
-await t.test('alarms in the browser', async (t: Test) => {
+await t.test('alarms in the browser', async (t) => {
   await addProvider(base, 'ci')
   const { page } = await browse(t, base)
   const card = page.locator('article[data-provider="generic:ci"]')
@@ -397,7 +395,7 @@ await t.test('alarms in the browser', async (t: Test) => {
   })
 })
 
-await t.test('settings that are refused', async (t: Test) => {
+await t.test('settings that are refused', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   const target = page.locator('#replay_default_target')
   const retry = page.locator('#sse_retry_ms')

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { destination, untilListed } from '../helpers/destinations.ts'
@@ -45,7 +44,7 @@ const { page, context } = await browse(t, base, {
 await rememberCopies(context)
 page.on('dialog', (dialog) => void dialog.accept())
 
-await t.test('all pushes elsewhere', async (t: Test) => {
+await t.test('all pushes elsewhere', async (t) => {
   await send(base, 'generic/lan', '{}', push)
   await send(base, 'generic/lan', '{}', { 'X-Event-Type': 'invoice.paid' })
   await page.goto(base)
@@ -82,10 +81,10 @@ await t.test('all pushes elsewhere', async (t: Test) => {
   })
 })
 
-await t.test('the page of a destination', async (t: Test) => {
+await t.test('the page of a destination', async (t) => {
   answers['/in'] = 503
   /** The last of their tries is made at once for those that wait. */
-  async function giveUp(waiting: number): Promise<void> {
+  async function giveUp(waiting: number) {
     await untilListed(env, 'erp', { waiting, last_status: 503 })
     await postgres.query(env, 'update hooks.destination_deliveries set tries = 7')
     await destination(env, 'retry', 'erp')
@@ -177,7 +176,7 @@ await t.test('the page of a destination', async (t: Test) => {
   })
 })
 
-await t.test('from the log: counted, started, followed, cancelled', async (t: Test) => {
+await t.test('from the log: counted, started, followed, cancelled', async (t) => {
   for (let n = 0; n < 3; n++) {
     await send(base, 'generic/shop', `{"n":${n}}`, { 'X-Event-Type': 'order.paid' })
   }
@@ -208,7 +207,7 @@ await t.test('from the log: counted, started, followed, cancelled', async (t: Te
   await untilText(page.locator('[data-job] .verify'), 'cancelled')
 })
 
-await t.test('why was it refused: three actions from the dashboard', async (t: Test) => {
+await t.test('why was it refused: three actions from the dashboard', async (t) => {
   await addProvider(base, 'ci')
   for (let n = 0; n < 2; n++) {
     await post(base, 'generic/ci', '{}', { Authorization: 'Bearer wrong-token' })
@@ -216,7 +215,7 @@ await t.test('why was it refused: three actions from the dashboard', async (t: T
   await until(async () => (await refusals(base)).length === 2, 'both refusals')
   await page.goto(base)
   let actions = 0
-  const click = async (role: 'link' | 'summary', name: string): Promise<void> => {
+  const click = async (role: 'link' | 'summary', name: string) => {
     actions += 1
     const all = role === 'link' ? page.getByRole(role, { name, exact: true }) : page.locator(role)
     await all.filter({ hasText: name }).first().click()
@@ -232,7 +231,7 @@ await t.test('why was it refused: three actions from the dashboard', async (t: T
   await group.getByRole('link', { name: 'Rotate…' }).waitFor()
 })
 
-await t.test('an event: its payload in sight, parts by tabs, names copy', async (t: Test) => {
+await t.test('an event: its payload in sight, parts by tabs, names copy', async (t) => {
   const body = '{"data":{"list":[{"sku":"A-1"}]}}'
   const { id } = await send(base, 'generic/shop', body)
   for (const path of [`/log/${id}`, `/log?open=${id}`]) {
@@ -268,12 +267,11 @@ await t.test('an event that opens beside the list is announced', async () => {
   await untilText(said, /^Opened beside the list: order\.paid unchecked, event \d+$/)
 })
 
-await t.test('an event is sent on from its page', async (t: Test) => {
+await t.test('an event is sent on from its page', async (t) => {
   const { id } = await send(base, 'generic/shop', '{"total": 1}')
   const before = receiver.received.length
   const said = page.locator('#attempts [role="status"]')
-  const outcomes = (): Promise<readonly string[]> =>
-    page.locator('#attempt-rows .verify').allInnerTexts()
+  const outcomes = () => page.locator('#attempt-rows .verify').allInnerTexts()
   await page.goto(`${base}/log/${id}`)
 
   await t.test('the browser asks for a target where there is no default', async (t) => {

@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { request } from '../helpers/http.ts'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
@@ -52,7 +51,7 @@ await measurable(context)
 const sizes = new Map<string, number>()
 
 /** How many bytes these files have, compressed. */
-async function sizeOf(urls: readonly string[]): Promise<number> {
+async function sizeOf(urls: readonly string[]) {
   let sum = 0
   for (const url of urls) {
     const known = sizes.get(url) ?? gzipSync((await request(url)).text).length
@@ -63,7 +62,7 @@ async function sizeOf(urls: readonly string[]): Promise<number> {
 }
 
 for (const [name, base, paths, email] of SEEN) {
-  await t.test(name, async (t: Test) => {
+  await t.test(name, async (t) => {
     await page.setExtraHTTPHeaders(identity(email))
     const places = new Map(WIDTHS.map((width) => [width, new Set<string>()]))
     for (const path of paths) {
@@ -93,7 +92,7 @@ for (const [name, base, paths, email] of SEEN) {
   })
 }
 
-await t.test('on a phone all can be touched, and nothing scrolls sideways', async (t: Test) => {
+await t.test('on a phone all can be touched, and nothing scrolls sideways', async (t) => {
   const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } }
   const { page, context } = await browse(t, hooks, { ...OPTIONS, ...phone })
   await measurable(context)
@@ -106,7 +105,7 @@ await t.test('on a phone all can be touched, and nothing scrolls sideways', asyn
   }
 })
 
-await t.test('beside an open event the log has dense rows and filters', async (t: Test) => {
+await t.test('beside an open event the log has dense rows and filters', async (t) => {
   await page.goto(`${hooks}/log?open=1`)
   await page.locator('#log-open .event-title').waitFor()
   const fields = `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`

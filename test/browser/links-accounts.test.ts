@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, startPages, visitorAt } from '../helpers/links.ts'
@@ -22,12 +21,12 @@ const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
 const links = await startPages(t, postgres)
 
-async function roleOf({ api }: Caller): Promise<string> {
+async function roleOf({ api }: Caller) {
   return (await api<{ role: string }>('GET', '/users/me')).json.role
 }
 
 /** Answers the questions of a page with yes and notes them. */
-function agree(page: Page): readonly string[] {
+function agree(page: Page) {
   const questions: string[] = []
   page.on('dialog', (dialog) => {
     questions.push(dialog.message())
@@ -36,7 +35,7 @@ function agree(page: Page): readonly string[] {
   return questions
 }
 
-await t.test('users by mouse and keyboard', async (t: Test) => {
+await t.test('users by mouse and keyboard', async (t) => {
   const eve = await pageUser(links, 'eve', { admin: true })
   const ann = await pageUser(links, 'ann')
   const { page } = await browse(t, links.base, {
@@ -44,8 +43,7 @@ await t.test('users by mouse and keyboard', async (t: Test) => {
     expectedErrors: [400, 403].map(loadFailure),
   })
   const questions = agree(page)
-  const row = (email: string): ReturnType<Page['getByRole']> =>
-    page.getByRole('row').filter({ hasText: email })
+  const row = (email: string) => page.getByRole('row').filter({ hasText: email })
   await page.goto(`${links.base}/-/`)
   await page.getByRole('navigation', { name: 'Main' }).getByText('Admin').click()
   await page.waitForURL(`${links.base}/-/admin/users`)
@@ -113,7 +111,7 @@ await t.test('users by mouse and keyboard', async (t: Test) => {
   })
 })
 
-await t.test('links of everybody', async (t: Test) => {
+await t.test('links of everybody', async (t) => {
   const gus = await pageUser(links, 'gus', { admin: true })
   const hana = await pageUser(links, 'hana')
   for (let at = 10; at < 64; at++) await makeLink(hana, `n-${at}`, { visibility: 'private' })
@@ -153,21 +151,20 @@ await t.test('links of everybody', async (t: Test) => {
   })
 })
 
-await t.test('a token by mouse and keyboard', async (t: Test) => {
+await t.test('a token by mouse and keyboard', async (t) => {
   const email = 'dora@example.com'
   const { page, context, secretShown } = await browse(t, links.base, {
     extraHTTPHeaders: identity(email),
     expectedErrors: [loadFailure(400)],
   })
   await rememberCopies(context)
-  const works = async (token: string): Promise<number> =>
-    (await links.api(token)('GET', '/links')).status
+  const works = async (token: string) => (await links.api(token)('GET', '/links')).status
   await page.goto(`${links.base}/-/`)
   await page.getByRole('navigation', { name: 'Main' }).getByText('Tokens').click()
   await page.getByText('You have no tokens yet.').waitFor()
 
   /** Does what makes a token, and gives it. */
-  const made = (act: () => Promise<unknown>): Promise<string> =>
+  const made = (act: () => Promise<unknown>) =>
     secretShown(async () => {
       await act()
       await untilFocused(page, 'made')
@@ -200,7 +197,7 @@ await t.test('a token by mouse and keyboard', async (t: Test) => {
     await page.goto(page.url())
     t.equal(await page.locator('#made').count(), 0)
     t.notOk((await page.content()).includes(token))
-    const noted = async (): Promise<boolean> =>
+    const noted = async () =>
       /Last used.*<time/s.test((await visitorAt(links.base, email).get('/-/tokens')).text)
     await until(noted, 'its use to be noted')
     await page.reload()

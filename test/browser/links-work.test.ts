@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, slugsIn, startPages } from '../helpers/links.ts'
 import type { Link, PageUser } from '../helpers/links.ts'
@@ -21,14 +20,14 @@ const [, postgres] = backends
 const links = await startPages(t, postgres)
 
 /** The id of a link of the user. */
-async function idOf({ api }: PageUser, slug: string): Promise<string> {
+async function idOf({ api }: PageUser, slug: string) {
   const { json } = await api<{ links: readonly Link[] }>('GET', '/links')
   return json.links.find((link) => link.slug === slug)?.id ?? ''
 }
 
 const EXPECTED = [400, 403, 404, 409, 410].map(loadFailure)
 
-await t.test('a link from its making to its end', async (t: Test) => {
+await t.test('a link from its making to its end', async (t) => {
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
   await makeLink(bob, 'taken', { visibility: 'private' })
@@ -209,7 +208,7 @@ await t.test('a link from its making to its end', async (t: Test) => {
   })
 })
 
-await t.test("a browser's search", async (t: Test) => {
+await t.test("a browser's search", async (t) => {
   const finn = await pageUser(links, 'finn')
   await makeLink(finn, 'docs', { url: `${links.base}/-/help`, append_path: false })
   await makeLink(finn, 'tagged', {
@@ -231,7 +230,7 @@ await t.test("a browser's search", async (t: Test) => {
   t.equal(await page.locator('#link-slug').inputValue(), 'new-one')
 })
 
-await t.test('the bookmark of the help opens the form', async (t: Test) => {
+await t.test('the bookmark of the help opens the form', async (t) => {
   const greta = await pageUser(links, 'greta')
   const extraHTTPHeaders = identity(greta.email)
   const { page, context } = await browse(t, links.base, { extraHTTPHeaders })
@@ -251,7 +250,7 @@ await t.test('the bookmark of the help opens the form', async (t: Test) => {
   t.match(await form.getByLabel('Title').inputValue(), /^Tags/)
 })
 
-await t.test('lists: search, filters, more, copy', async (t: Test) => {
+await t.test('lists: search, filters, more, copy', async (t) => {
   const cleo = await pageUser(links, 'cleo')
   for (let at = 0; at < 54; at++) {
     await makeLink(cleo, `n-${at + 10}`, { tags: ['even'].slice(at % 2) })
@@ -327,7 +326,7 @@ await t.test('lists: search, filters, more, copy', async (t: Test) => {
   })
 })
 
-await t.test('tasks, with the actions that they take', async (t: Test) => {
+await t.test('tasks, with the actions that they take', async (t) => {
   const hugo = await pageUser(links, 'hugo')
   const ida = await pageUser(links, 'ida')
   await makeLink(hugo, 'rota', { visibility: 'private' })
@@ -339,7 +338,7 @@ await t.test('tasks, with the actions that they take', async (t: Test) => {
   await t.test('hand a link over: 4', async (t) => {
     await page.goto(`${links.base}/-/`)
     let actions = 0
-    const act = async (done: Promise<unknown>): Promise<void> => {
+    const act = async (done: Promise<unknown>) => {
       actions++
       await done
     }
@@ -361,7 +360,7 @@ await t.test('tasks, with the actions that they take', async (t: Test) => {
   })
 })
 
-await t.test('a preview whose field is cleared is no new preview', async (t: Test) => {
+await t.test('a preview whose field is cleared is no new preview', async (t) => {
   const dorothy = await pageUser(links, 'dorothy')
   await makeLink(dorothy, 'tickets', { url: 'https://bugs.test/{1}' })
   const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dorothy.email) })

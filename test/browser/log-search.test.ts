@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
@@ -49,15 +48,15 @@ await postgres.query(
 /** The invoice of Globex from yesterday. */
 const WANTED = 3
 
-async function untilRows(page: Page, ids: readonly number[]): Promise<void> {
+async function untilRows(page: Page, ids: readonly number[]) {
   await until(async () => String(await rowIds(page)) === String(ids), `the rows ${String(ids)}`)
 }
 
-await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t: Test) => {
+await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t) => {
   const { page, context } = await browse(t, base, { timezoneId: ZONE })
   await rememberCopies(context)
   let actions = 0
-  const act = async (action: Promise<unknown>): Promise<void> => {
+  const act = async (action: Promise<unknown>) => {
     actions++
     await action
   }
@@ -82,7 +81,7 @@ await t.test('the invoice of a customer from yesterday to my laptop: 5', async (
   t.equal(await copiedOn(page), `${command} ${choice}`)
 })
 
-await t.test('a search is saved, and one click leads back to it', async (t: Test) => {
+await t.test('a search is saved, and one click leads back to it', async (t) => {
   const { page } = await browse(t, base, {
     timezoneId: ZONE,
     expectedErrors: [loadFailure(409)],

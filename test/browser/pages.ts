@@ -72,7 +72,7 @@ export function rowIds(page: Page): Promise<readonly number[]> {
 /** Waits until an element's text, with white space made single, is the one that is wanted. */
 export async function untilText(locator: Locator, wanted: string | RegExp): Promise<void> {
   let last = 'nothing'
-  const passes = async (): Promise<boolean> => {
+  const passes = async () => {
     last = await textOf(locator)
     return typeof wanted === 'string' ? last === wanted : wanted.test(last)
   }

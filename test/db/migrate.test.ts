@@ -191,7 +191,7 @@ t.test('an older program refuses a newer database', async (t) => {
   t.same(await backend.query(env, LIST), expected, 'and changes nothing')
 })
 
-function newerLine(name: string): string {
+function newerLine(name: string) {
   return (
     `The database has migration ${name}, which this program does not know: it is newer; ` +
     'start the newer program, or restore the backup from before the upgrade'
@@ -205,7 +205,7 @@ async function refused(
   line: string,
   what: string,
   commands: readonly (readonly string[])[],
-): Promise<void> {
+) {
   const results: CliResult[] = []
   for (const command of commands) {
     results.push(await runCli(command, { env: { ...FREE, ...env } }))
@@ -221,7 +221,7 @@ async function refused(
 }
 
 /** The program as it was before a migration: a copy of the sources without it. */
-async function programWithout(t: Owner, file: string): Promise<readonly string[]> {
+async function programWithout(t: Owner, file: string) {
   const folder = await temporaryFolder(t, 'older')
   const parts = ['server.ts', 'package.json', 'commands', 'db', 'html', 'kernel', 'routes']
   for (const part of [...parts, 'services', 'sql']) {
@@ -232,10 +232,10 @@ async function programWithout(t: Owner, file: string): Promise<readonly string[]
   return [process.execPath, join(folder, 'server.ts')]
 }
 
-function lines(text: string): readonly string[] {
+function lines(text: string) {
   return text.split('\n').filter((line) => line !== '')
 }
 
-function textOf(migration: string): string {
+function textOf(migration: string) {
   return readFileSync(join(ROOT, 'sql/migrations', migration), 'utf8')
 }

@@ -31,7 +31,7 @@ await inLongRun(t, 'several hosts: the one that takes changes is used', async (t
   const database = await primary.createDatabase()
   const standby = await startStandby(t, primary)
   const sender = createSender()
-  const hosts = (...ports: readonly number[]): string => {
+  const hosts = (...ports: readonly number[]) => {
     const { username, password, pathname } = new URL(database)
     const list = ports.map((port) => `127.0.0.1:${port}`).join(',')
     return `postgres://${username}:${password}@${list}${pathname}`
@@ -131,7 +131,7 @@ await t.test('what no synchronous standby has confirmed is shown to nobody', asy
   t.equal((await send(agent, base, delivery)).status, 503, 'it waits for the standby')
   // The second one waits for the first, and is ended as all lost connections are.
   t.equal((await send(agent, base, await sender.delivery())).status, 503)
-  const waiting = async (event: string): Promise<number> => {
+  const waiting = async (event: string) => {
     const text = `select 1 from pg_stat_activity
       where query like '%hooks.lock_log()%' and '${event}' in (wait_event, wait_event_type)`
     return (await run(env.DATABASE_URL, text)).length
@@ -160,7 +160,7 @@ async function startStandby(t: Test, primary: Cluster) {
   const options = [...copy, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
   runProgram('pg_basebackup', options, folder)
   const port = await freePort()
-  const url = (database?: string): string => {
+  const url = (database?: string) => {
     const address = new URL(primary.url(database))
     address.port = String(port)
     return address.href

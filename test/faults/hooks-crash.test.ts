@@ -34,7 +34,7 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   const acked: Acked[] = []
   const sent = new Map<string, string>()
   let unanswered = 0
-  const look = async (when: string): Promise<void> => {
+  const look = async (when: string) => {
     const stored = await storedEvents(backend, env)
     t.same(lostOf(acked, stored), [], `${when}: all of ${acked.length} acknowledged are there`)
     t.same(brokenOf(sent, stored), [], `${when}: all of ${stored.size} stored are whole`)

@@ -27,10 +27,10 @@ const LAST = 'Connection: close'
  */
 export function malformedRequests({ line, headers, poison }: Target): readonly Malformed[] {
   const cases: Malformed[] = []
-  function add(name: string, text: string, ...answers: readonly number[]): void {
+  function add(name: string, text: string, ...answers: readonly number[]) {
     cases.push({ name, text: text + poison, answers })
   }
-  const post = (body: string, ...more: readonly string[]): string =>
+  const post = (body: string, ...more: readonly string[]) =>
     head(line, ...headers, HOST, ...more) + body
 
   for (const first of LINES) add(`line ${JSON.stringify(first)}`, head(first, HOST), 400)

@@ -44,10 +44,10 @@ const SLOW = `
     .join('\n')}`
 
 /** What an instance says it has removed, by what it was. */
-function removedBy(server: TestServer, name: string): number {
+function removedBy(server: TestServer, name: string) {
   return server
     .logs()
-    .map((line): Record<string, unknown> => JSON.parse(line))
+    .map((line) => JSON.parse(line))
     .filter(({ msg }) => msg === 'pruned')
     .reduce((sum, line) => sum + Number(line[name] ?? 0), 0)
 }

@@ -12,8 +12,8 @@ const BLOCKED = [process.execPath, '--import', './test/helpers/block-thread.ts',
 const SILENCE_MS = 1_600
 
 /** The lines of a log that say something. */
-function linesOf(server: ServerProcess, said: string): readonly Record<string, unknown>[] {
-  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
+function linesOf(server: ServerProcess, said: string) {
+  const lines = server.logs().map((line) => JSON.parse(line))
   return lines.filter(({ msg }) => msg === said)
 }
 

@@ -147,7 +147,7 @@ const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d:
 
 /** An incident with its times and addresses, as of now. */
 export function placed<T>(value: T, now: Date, page: string): T {
-  const place = (text: string): string =>
+  const place = (text: string) =>
     text.replaceAll('{page}', page).replaceAll(/\{-(\d+)([mhd])\}/g, (_, count, unit) => {
       const at = new Date(now.getTime() - Number(count) * (UNITS_MS[unit] ?? 0))
       return at.toISOString().replace(/\.\d+Z$/, 'Z')

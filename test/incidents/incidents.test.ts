@@ -26,7 +26,7 @@ const stage = await openStage(t, {
 })
 
 t.test('the set: thirty, with herrings and injections', async (t) => {
-  const of = (kind: Incident['kind']): number =>
+  const of = (kind: Incident['kind']) =>
     incidents.filter((incident) => incident.kind === kind).length
   t.equal(incidents.length, 30)
   t.same([of('herring'), of('injection')], [3, 2])

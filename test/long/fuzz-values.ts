@@ -142,7 +142,7 @@ function validText({ pattern, format, minLength = 0, maxLength = 60 }: Shape) {
   if (format === 'date-time') {
     return fc.constantFrom('2099-01-31T12:00:00.000Z', '2026-01-01T00:00:00Z')
   }
-  const fits = (text: string): boolean => text.length >= minLength && text.length <= maxLength
+  const fits = (text: string) => text.length >= minLength && text.length <= maxLength
   if (pattern !== undefined) {
     return fc.stringMatching(new RegExp(pattern), { maxLength: 60 }).filter(fits)
   }
@@ -162,7 +162,7 @@ function rangeOf({ minimum: min = 0, maximum: max = 10_000 }: Shape) {
 }
 
 /** Values that a member may not have: of another type, or just beyond its limits. */
-function wrongValues(schema: TSchema | undefined): readonly unknown[] {
+function wrongValues(schema: TSchema | undefined) {
   const {
     minLength = 0,
     maxLength,

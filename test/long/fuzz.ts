@@ -190,7 +190,7 @@ export async function fuzz(
   let [requests, plays, last] = [0, 0, '']
   let statuses: number[] = []
 
-  async function play(all: readonly Sent[]): Promise<void> {
+  async function play(all: readonly Sent[]) {
     if (plays++ % 10 === 0) await subject.refresh()
     await Promise.all(
       all.map(async (sent) => {
@@ -230,7 +230,7 @@ export async function fuzz(
 }
 
 /** A request that fits what the route declares, of who may do most there. */
-function validRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> {
+function validRequest(route: Route, subject: Subject) {
   const { known } = subject
   const { method, path, query = { type: 'object' } } = route
   const body = subject.bodies[`${method} ${path}`] ?? route.body
@@ -265,7 +265,7 @@ function validRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> {
 }
 
 /** A valid request with one thing about it wrong or odd. */
-function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> {
+function nearlyValidRequest(route: Route, subject: Subject) {
   const { method, path, query = { type: 'object' } } = route
   const body = subject.bodies[`${method} ${path}`] ?? route.body
   const changes: fc.Arbitrary<(sent: Sent) => Sent>[] = [
@@ -306,7 +306,7 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
     )
   }
   if (hasMembers(body)) {
-    const members = nearlyValid(body, subject.known).map((value) => (sent: Sent): Sent => ({
+    const members = nearlyValid(body, subject.known).map((value) => (sent: Sent) => ({
       ...sent,
       body: encodeBody(route, value),
       mustFail:
@@ -319,7 +319,7 @@ function nearlyValidRequest(route: Route, subject: Subject): fc.Arbitrary<Sent> 
     .map(([sent, change]) => change(sent))
 }
 
-function send(sent: Sent, { base, callers }: Subject): Promise<Response> {
+function send(sent: Sent, { base, callers }: Subject) {
   const { route, path, headers, body, caller } = sent
   return request(base, {
     method: route.method,
@@ -333,7 +333,7 @@ function send(sent: Sent, { base, callers }: Subject): Promise<Response> {
 }
 
 /** Of an operation also what its document says. */
-function* brokenPromises(answer: Response, sent: Sent, subject: Subject): Generator<string> {
+function* brokenPromises(answer: Response, sent: Sent, subject: Subject) {
   const { status, headers, text } = answer
   const type = String(headers['content-type'] ?? '').split(';')[0] ?? ''
   if (status >= 500) yield 'it fails'
@@ -373,7 +373,7 @@ function* brokenPromises(answer: Response, sent: Sent, subject: Subject): Genera
     yield 'its body is not as documented'
 }
 
-function describe({ route, path, headers, body = '', caller }: Sent): string {
+function describe({ route, path, headers, body = '', caller }: Sent) {
   const parts = [path, JSON.stringify(headers), String(body)].map((part) => part.slice(0, 500))
   return `${route.method} ${parts.join(' ')} by ${caller}`
 }
@@ -382,34 +382,34 @@ function isOperation(route: Route): route is Operation {
   return 'refusals' in route
 }
 
-function typeOf(route: Route): string {
+function typeOf(route: Route) {
   const isJson = isOperation(route) || /^\/(?:v1|mcp|webhooks)\//.test(route.path)
   return isJson ? JSON_TYPE : FORM_TYPE
 }
 
-function encodeBody(route: Route, value: unknown): string {
+function encodeBody(route: Route, value: unknown) {
   if (typeof value === 'string' || typeOf(route) === JSON_TYPE)
     return typeof value === 'string' ? value : JSON.stringify(value)
   return fieldsOf(value)
 }
 
 /** As forms and queries are written: a list is a field for each item. */
-function fieldsOf(value: unknown): string {
+function fieldsOf(value: unknown) {
   const given = Object.entries(Object(value)).filter(([, one]) => one !== undefined)
   const fields = given.flatMap(([name, one]) => [one].flat().map((item) => [name, String(item)]))
   return new URLSearchParams(fields).toString()
 }
 
-function withQuery(path: string, query: unknown): string {
+function withQuery(path: string, query: unknown) {
   const fields = fieldsOf(query)
   return fields === '' ? path : `${path}?${fields}`
 }
 
-function encode(text: unknown): string {
+function encode(text: unknown) {
   return encodeURIComponent(String(text).toWellFormed())
 }
 
-function parsed(text: string): unknown {
+function parsed(text: string) {
   try {
     return JSON.parse(text)
   } catch {

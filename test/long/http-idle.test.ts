@@ -27,7 +27,7 @@ const PROBE = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 const room = descriptorLimit('self') - 500
 const few = room < CONNECTIONS && `only ${room} descriptors: raise "ulimit -n"`
-await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) => {
+await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t) => {
   const server = await startServerProcess(t, { services: ['hooks'], env: await embedded.env(t) })
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
@@ -58,7 +58,7 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
   noFailureIn(t, server)
 })
 
-await t.test('more connections than descriptors', async (t: Test) => {
+await t.test('more connections than descriptors', async (t) => {
   const limited = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, 'server.ts']
   const env = { ...(await embedded.env(t)), NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '1000000' }
   const server = await startServerProcess(t, { services: ['hooks'], env, program: limited })
@@ -78,7 +78,7 @@ await t.test('more connections than descriptors', async (t: Test) => {
   for (let n = 0; n < 3; n++) {
     const heard = first.text.length
     first.socket.write(`${delivery(large)}${PROBE}`)
-    const answered = (): boolean => first.text.slice(heard).includes('"status":"ok"')
+    const answered = () => first.text.slice(heard).includes('"status":"ok"')
     await until(() => answered() || first.closed, 'a large delivery to be answered')
     t.notMatch(first.text.slice(heard), 'HTTP/1.1 500')
   }
@@ -91,23 +91,23 @@ await t.test('more connections than descriptors', async (t: Test) => {
   noFailureIn(t, server)
 })
 
-function delivery(body: string): string {
+function delivery(body: string) {
   const head = `POST /webhooks/generic/lan HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}`
   return `${head}\r\n\r\n${body}`
 }
 
 /** How many of them are sockets: what clients cost, apart from the embedded database's files. */
-function openSocketCount(pid: number): number {
+function openSocketCount(pid: number) {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder).filter((fd) => isSocket(`${folder}/${fd}`)).length
 }
 
 /** How many file descriptors a process may open. */
-function descriptorLimit(pid: number | 'self'): number {
+function descriptorLimit(pid: number | 'self') {
   return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1])
 }
 
-function isSocket(link: string): boolean {
+function isSocket(link: string) {
   try {
     return readlinkSync(link).startsWith('socket:')
   } catch {
@@ -134,7 +134,7 @@ async function openSockets(t: Test, port: number, count: number) {
   return held
 }
 
-async function openSocket(port: number): Promise<HeldSocket> {
+async function openSocket(port: number) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   const one = { socket, text: '', closed: false }
   socket.setEncoding('latin1').on('data', (more: string) => {

@@ -36,11 +36,7 @@ await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (
 
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const { acked, deliveries } = load
-  const counts = (): readonly number[] => [
-    deliveries.acked.length,
-    acked.links.length,
-    acked.memories.length,
-  ]
+  const counts = () => [deliveries.acked.length, acked.links.length, acked.memories.length]
 
   for (let round = 1; round <= ROUNDS; round++) {
     const caught = round % 2 === 1
