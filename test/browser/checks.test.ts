@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+import { browse, countActions, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
 type Check = {
   readonly id: number
@@ -43,12 +43,9 @@ await until(async () => (await list()).some(({ state }) => state === 'fail'), 'a
 
 /** Counts what a person does: each click, each choice and each field that is filled. */
 function person(page: Page) {
-  let actions = 0
-  const counted = async (act: Promise<unknown>) => {
-    actions++
-    await act
-  }
+  const { act: counted, actions } = countActions()
   return {
+    actions,
     click: (name: string | RegExp) =>
       counted(page.getByRole('button', { name }).or(page.getByRole('link', { name })).click()),
     open: (id: string) => counted(page.click(`#${id}`)),
@@ -56,7 +53,6 @@ function person(page: Page) {
       counted(page.getByLabel(label, { exact: true }).fill(text)),
     choose: (label: string, value: string) =>
       counted(page.getByLabel(label, { exact: true }).selectOption(value)),
-    actions: () => actions,
   }
 }
 

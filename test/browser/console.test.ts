@@ -5,9 +5,10 @@ import { once } from 'node:events'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, insertLinks, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
@@ -510,7 +511,10 @@ await t.test('tables of named rows keep their roles on a phone', async (t: Test)
 
 await t.test('back shows the place that was left', async (t: Test) => {
   const ivy = await pageUser(links, 'ivy')
-  for (let at = 100; at < 230; at++) await makeLink(ivy, `ivy-${at}`)
+  const own = Array.from({ length: 130 }, (_, at) => {
+    return { slug: `ivy-${at + 100}`, owners: [ivy.email] }
+  })
+  await insertLinks(links, backends[1], own)
   await page.setExtraHTTPHeaders(identity(ivy.email))
   const scrolled = (on: Page) => on.evaluate<number>('scrollY')
   const scrollBy = async (on: Page, y: number) => {

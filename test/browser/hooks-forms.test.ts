@@ -9,6 +9,7 @@ import { until } from '../helpers/until.ts'
 import {
   browse,
   copiedOn,
+  countActions,
   focusedId,
   loadFailure,
   rememberCopies,
@@ -265,11 +266,7 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
 await t.test('tasks, by their count of actions', async (t) => {
   const { page } = await browse(t, base)
   await rememberCopies(page.context())
-  let actions = 0
-  const act = async (action: Promise<unknown>) => {
-    actions++
-    await action
-  }
+  const { act, actions } = countActions()
 
   await t.test('add Shopify: 6', async (t) => {
     await page.goto(`${base}/providers`)
@@ -287,7 +284,7 @@ await t.test('tasks, by their count of actions', async (t) => {
     await act(page.getByLabel('Secret that the sender made').fill(key))
     await act(page.getByRole('button', { name: 'Add provider' }).click())
     await untilText(page.locator('#done'), 'Created generic:shopify.')
-    t.equal(actions, 6)
+    t.equal(actions(), 6)
     const first = page.locator('#first-delivery')
     t.match(await textOf(first), /Waiting for the first delivery…/)
     const body = '{"topic": "orders/create"}'
@@ -379,13 +376,8 @@ await t.test('alarms in the browser', async (t) => {
     t.notOk(await tile.getByText('silent', { exact: true }).isVisible())
     const other = await page.context().newPage()
     await other.goto(`${base}/providers`)
-    t.ok(
-      await other
-        .locator('article[data-provider="generic:ci"]')
-        .getByText('many refused')
-        .isVisible(),
-    )
     const row = other.locator('article[data-provider="generic:ci"]')
+    t.ok(await row.getByText('many refused').isVisible())
     await openCard(row)
     await row.getByText('Alarms…').click()
     await other.locator('[id="alarms-generic%3Aci-rejection_burst"]').fill('')
@@ -400,10 +392,6 @@ await t.test('settings that are refused', async (t) => {
   const target = page.locator('#replay_default_target')
   const retry = page.locator('#sse_retry_ms')
   const save = page.getByRole('button', { name: 'Save settings' })
-  const posts: string[] = []
-  page.on('request', (request) => {
-    if (request.method() === 'POST') posts.push(request.url())
-  })
   await page.goto(`${base}/settings`)
 
   await t.test('by the server: the message shows, what was typed stays', async (t) => {
@@ -413,22 +401,11 @@ await t.test('settings that are refused', async (t) => {
     await untilText(page.locator('.refused'), /^Default target must be an http:\/\//)
     t.equal(await target.inputValue(), 'ftp://example.com/hook')
     t.equal(await retry.inputValue(), '5000')
-    t.equal(posts.length, 1)
     t.equal(await page.getByText(/^Saved/).count(), 0)
   })
 
-  await t.test('by the browser: nothing is sent', async (t) => {
-    await target.fill('')
-    for (const value of ['249', '-1', '1.5', '']) {
-      await retry.fill(value)
-      await save.click()
-      t.equal(await page.locator('#sse_retry_ms:invalid').count(), 1, `'${value}'`)
-      t.equal(await retry.inputValue(), value)
-    }
-    t.equal(posts.length, 1)
-  })
-
   await t.test('corrected, it is saved and the message goes', async (t) => {
+    await target.fill('')
     await retry.fill('4000')
     await save.click()
     await untilText(page.locator('#done'), /^Saved\./)

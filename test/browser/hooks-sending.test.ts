@@ -10,7 +10,10 @@ import {
   browse,
   clickCopy,
   copiedOn,
+  countActions,
   focusedId,
+  hasMark,
+  leaveMark,
   loadFailure,
   rememberCopies,
   send,
@@ -50,11 +53,7 @@ await t.test('all pushes elsewhere', async (t) => {
   await page.goto(base)
 
   await t.test('in five actions, and the page says that it was added', async (t) => {
-    let actions = 0
-    const act = async (done: Promise<unknown>) => {
-      await done
-      actions += 1
-    }
+    const { act, actions } = countActions()
     await act(page.click('#navigation a:has-text("Destinations")'))
     await act(page.click('a:has-text("Add a destination")'))
     await act(page.fill('#add-url', `${receiver.url}/pushes`))
@@ -62,7 +61,7 @@ await t.test('all pushes elsewhere', async (t) => {
     await untilText(page.locator('#matches'), 'Matches 1 of the last 2 events.')
     await act(page.click('#add-button'))
     await untilText(page.locator('#done'), /^Added 127-0-0-1-\d+\.$/)
-    t.equal(actions, 5)
+    t.equal(actions(), 5)
     t.match(new URL(page.url()).pathname, /^\/destinations\/127-/)
     const box = await page.locator('#done').boundingBox()
     t.ok(box !== null && box.y >= 0 && box.y + box.height <= 800, 'what was done is in sight')
@@ -214,16 +213,11 @@ await t.test('why was it refused: three actions from the dashboard', async (t) =
   }
   await until(async () => (await refusals(base)).length === 2, 'both refusals')
   await page.goto(base)
-  let actions = 0
-  const click = async (role: 'link' | 'summary', name: string) => {
-    actions += 1
-    const all = role === 'link' ? page.getByRole(role, { name, exact: true }) : page.locator(role)
-    await all.filter({ hasText: name }).first().click()
-  }
-  await click('link', 'Log')
-  await click('link', 'Rejected')
-  await click('summary', 'wrong token')
-  t.equal(actions, 3)
+  const { act, actions } = countActions()
+  await act(page.getByRole('link', { name: 'Log', exact: true }).first().click())
+  await act(page.getByRole('link', { name: 'Rejected', exact: true }).click())
+  await act(page.locator('summary', { hasText: 'wrong token' }).first().click())
+  t.equal(actions(), 3)
   const group = page.locator('.openable[data-provider="generic:ci"]')
   t.match(await textOf(group), /wrong token.*generic:ci.*2×/)
   await group.getByText('The sender has another token').waitFor()
@@ -287,9 +281,7 @@ await t.test('an event is sent on from its page', async (t) => {
 
   await t.test('by keyboard, without a reload, and again to the same target', async (t) => {
     const target = `${receiver.url}/hook`
-    await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
-      main.dataset.mark = 'kept'
-    })
+    await leaveMark(page)
     await tabTo(page, 'target_url')
     await page.keyboard.type(target)
     await tabTo(page, 'replay-button')
@@ -303,7 +295,7 @@ await t.test('an event is sent on from its page', async (t) => {
     await page.getByRole('button', { name: target }).press('Enter')
     await untilText(said, /^Not delivered: the target answered 503 in \d+ ms\.$/)
     t.same(await outcomes(), ['failed', 'delivered'])
-    t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
+    t.ok(await hasMark(page))
     const times = await page
       .locator('#attempts time')
       .evaluateAll((list: readonly { title: string }[]) => list.map(({ title }) => title))

@@ -43,6 +43,9 @@ const LOG_SIZES = [
   [1600, 34, 1],
   [1920, 34, 1],
 ] as const
+/** Where all that is in the header stands, and in how many lines. */
+const HEADER = `[inPage.placesOf('.top > :not(.viewer), #navigation a'),
+  inPage.lines('.top > *, #navigation a')]`
 /** Styles and scripts of a page, compressed. */
 const MOST_BYTES = 60 * 1024
 
@@ -71,8 +74,8 @@ for (const [name, base, paths, email] of SEEN) {
         t.same(await measure(page, 'structure()'), [])
         for (const [width, seen] of places) {
           await page.setViewportSize({ width, height: 900 })
-          seen.add(await measure(page, `placesOf('.top > :not(.viewer), #navigation a')`))
-          const lines = await measure(page, `lines('.top > *, #navigation a')`)
+          const [places, lines] = await page.evaluate<[string, number]>(HEADER)
+          seen.add(places)
           t.equal(lines, 1, `${width} px: one line`)
         }
         const primary = await page.locator('.primary:visible').count()

@@ -8,6 +8,7 @@ import {
   browse,
   clickCopy,
   copiedOn,
+  countActions,
   loadFailure,
   rememberCopies,
   rowIds,
@@ -33,14 +34,15 @@ const EVENTS: readonly (readonly [type: string, payload: string, hours: number])
   ['order.paid', invoice('Globex'), -1],
   ['invoice.paid', invoice('Globex'), 0],
 ]
-for (const [type, payload, hours] of EVENTS) {
+const rows = EVENTS.map(([type, payload, hours]) => {
   const at = midnight.add({ hours }).toInstant().toString()
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
-     values ('generic:shop', '${type}', 3, '[]', convert_to('${payload}', 'UTF8'), '${at}')`,
-  )
-}
+  return `('generic:shop', '${type}', 3, '[]', convert_to('${payload}', 'UTF8'), '${at}')`
+})
+await postgres.query(
+  env,
+  `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
+   values ${rows.join()}`,
+)
 await postgres.query(
   env,
   'insert into hooks.event_types select distinct provider, event_type from hooks.events',
@@ -55,11 +57,7 @@ async function untilRows(page: Page, ids: readonly number[]) {
 await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t) => {
   const { page, context } = await browse(t, base, { timezoneId: ZONE })
   await rememberCopies(context)
-  let actions = 0
-  const act = async (action: Promise<unknown>) => {
-    actions++
-    await action
-  }
+  const { act, actions } = countActions()
   await page.goto(`${base}/log`)
   await act(page.getByLabel('Time', { exact: true }).selectOption('Yesterday'))
   await untilRows(page, [4, 3, 2])
@@ -75,7 +73,7 @@ await t.test('the invoice of a customer from yesterday to my laptop: 5', async (
       page.getByRole('button', { name: 'Copied forward command' }),
     ),
   )
-  t.equal(actions, 5)
+  t.equal(actions(), 5)
   const command = `gatehouse forward http://127.0.0.1:3000/ --from '${base}'`
   const choice = `--provider 'generic:shop' --since ${WANTED} --name 'from event ${WANTED}'`
   t.equal(await copiedOn(page), `${command} ${choice}`)

@@ -39,6 +39,28 @@ export function headerText(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
+/** Leaves a mark on the page, which a full load wipes away. */
+export async function leaveMark(page: Page): Promise<void> {
+  await page.evaluate(`document.documentElement.dataset.mark = 'left'`)
+}
+
+/** Whether no full load has come since the mark was left. */
+export function hasMark(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>(`document.documentElement.dataset.mark === 'left'`)
+}
+
+/** Counts what a person does. */
+export function countActions() {
+  let count = 0
+  return {
+    act: async (action: Promise<unknown>): Promise<void> => {
+      count++
+      await action
+    },
+    actions: () => count,
+  }
+}
+
 /** Lets pages copy, and remembers what each has copied: files at the same time share one clipboard. */
 export async function rememberCopies(context: BrowserContext): Promise<void> {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])

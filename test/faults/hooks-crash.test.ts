@@ -3,7 +3,7 @@ import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promi
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, type Backend } from '../helpers/backends.ts'
 import {
   brokenOf,
   createSender,
@@ -28,7 +28,13 @@ const LATEST_MS = extent({ short: 300, long: 700 })
 /** Crashes between two looks at the whole table: in between the server itself recovers. */
 const LOOK_EVERY = extent({ short: 2, long: 10 })
 
-await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
+// A process takes the embedded engine along. What PostgreSQL keeps, the long run of service-crashes.test.ts sees, too.
+const [embedded, postgres] = backends
+for (const backend of extent<readonly Backend[]>({ short: [embedded], long: backends })) {
+  await t.test(`kill -9 under load (${backend.name})`, (t) => underLoad(t, backend))
+}
+
+async function underLoad(t: Test, backend: Backend) {
   const sender = createSender()
   const env = { ...(await backend.env(t)), ...sender.env }
   const acked: Acked[] = []
@@ -76,12 +82,11 @@ await eachBackend(t, 'kill -9 under load', async (t: Test, backend) => {
   const delivery = await sender.delivery()
   const answer = await send(keepAlive(t, 1), server.hooks, delivery)
   t.ok(JSON.parse(answer.text).id > Math.max(...ids), 'the next id is above all')
-})
+}
 
 await t.test(
   'kill -9 during a replay job: it goes on, and sends again what was under way',
   async (t) => {
-    const [, postgres] = backends
     const [COUNT, ANSWERED] = [200, 20]
     const held = new Set<number>()
     let answersAll = false
