@@ -11,7 +11,7 @@ import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds } from '../helpers/hooks.ts'
-import { BODIES, FRAMES, WEB_SOCKET, head, malformedRequests } from './malformed.ts'
+import { WEB_SOCKET, WRONG, head, malformedRequests } from './malformed.ts'
 import type { Target } from './malformed.ts'
 
 // What is no HTTP, or could be read in two ways, is answered 4xx in the service's own shape or only
@@ -136,12 +136,12 @@ await t.test('WebSockets: what is malformed', async (t) => {
     const line = `GET /relay?name=malformed-${++count}&target=http://localhost/ HTTP/1.1`
     return head(line, 'Host: localhost', ...WEB_SOCKET, ...more)
   }
-  await inTurn(BODIES, async (line) => {
+  await inTurn(WRONG.webSocketBodies, async (line) => {
     const { text, closed } = await rawExchange(port, `${handshake(line)}5`, PATIENT)
     t.same(statuses(text), [400], JSON.stringify(line))
     t.ok(closed, 'the connection ends')
   })
-  await inTurn(Object.entries(FRAMES), async ([name, hex]) => {
+  await inTurn(Object.entries(WRONG.frames), async ([name, hex]) => {
     const pieces = [handshake(), Buffer.from(hex, 'hex')]
     const { text, closed } = await rawExchange(port, pieces, PATIENT)
     t.same(statuses(text), [101], name)
