@@ -119,7 +119,7 @@ t.test('links of the snapshot are served until the database is back', async (t) 
 
   function said(msg: string) {
     const lines = server.logs().filter((line) => line.includes(`"msg":"${msg}"`))
-    return lines.map((line) => JSON.parse(line))
+    return lines.map((line): Record<string, unknown> => JSON.parse(line))
   }
 })
 

@@ -47,7 +47,7 @@ const SLOW = `
 function removedBy(server: TestServer, name: string) {
   return server
     .logs()
-    .map((line) => JSON.parse(line))
+    .map((line): Record<string, unknown> => JSON.parse(line))
     .filter(({ msg }) => msg === 'pruned')
     .reduce((sum, line) => sum + Number(line[name] ?? 0), 0)
 }

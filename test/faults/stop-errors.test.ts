@@ -15,7 +15,7 @@ const program = [
 
 /** The lines of a log that are errors: each is one JSON object. */
 function errorsOf(server: ServerProcess) {
-  const lines = server.logs().map((line) => JSON.parse(line))
+  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
   return lines.filter(({ level }) => level === 'error')
 }
 

@@ -13,7 +13,7 @@ const SILENCE_MS = 1_600
 
 /** The lines of a log that say something. */
 function linesOf(server: ServerProcess, said: string) {
-  const lines = server.logs().map((line) => JSON.parse(line))
+  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
   return lines.filter(({ msg }) => msg === said)
 }
 

@@ -35,7 +35,7 @@ export function startVisits(
   const others: number[] = []
   let [total, unanswered, stopped] = [0, 0, false]
 
-  async function client(at: number): Promise<void> {
+  async function client(at: number) {
     const agent = new Agent({ keepAlive: keepsConnections, maxSockets: 1 })
     for (let n = at; !stopped; n++) {
       const path = paths[n % paths.length] ?? '/'
@@ -72,7 +72,7 @@ export function startVisits(
   }
 }
 
-function follow(url: string, agent: Agent): Promise<number | undefined> {
+function follow(url: string, agent: Agent) {
   return new Promise((resolve) => {
     get(url, { agent, headers: { 'user-agent': BROWSER } }, (response) => {
       response.resume().on('error', () => undefined)

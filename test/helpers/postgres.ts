@@ -63,7 +63,7 @@ export async function ownPostgres(t: Owner, disk?: SmallDisk): Promise<Cluster> 
 const ROOM_BYTES = 10 * 2 ** 30
 
 /** Where clusters are made: in memory where there is room, because a new database costs a quarter there. */
-function clusterParent(): string {
+function clusterParent() {
   const memory = '/dev/shm'
   try {
     const { bavail, bsize } = statfsSync(memory)
@@ -82,11 +82,11 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
   const databases = databasesAt(`postgres://gatehouse:${password}@127.0.0.1:${port}/postgres`)
   let child: ChildProcess | undefined
 
-  const removeAtExit = (): void => {
+  const removeAtExit = () => {
     child?.kill('SIGQUIT')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
-  async function start(): Promise<void> {
+  async function start() {
     const started = startClusterProcess(folder, port, disk?.on)
     child = started
     await until(
@@ -101,13 +101,13 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
     const lines = readFileSync(clusterLog(folder), 'utf8').trim().split('\n')
     throw new Error(`PostgreSQL did not start: ${lines.slice(-5).join(' | ')}`)
   }
-  async function stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+  async function stop(mode: 'fast' | 'immediate' = 'fast') {
     if (child === undefined || hasEnded(child)) return
     const ended = once(child, 'exit')
     child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
     await ended
   }
-  async function destroy(): Promise<void> {
+  async function destroy() {
     await stop('immediate')
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
     process.off('exit', removeAtExit)
@@ -132,7 +132,7 @@ export function sharedPostgres(): Promise<Databases> {
   return shared
 }
 
-async function openShared(): Promise<Databases> {
+async function openShared() {
   const given = sharedUrl()
   if (given !== undefined) return databasesAt(given)
   const cluster = await startPostgres()
@@ -176,18 +176,18 @@ const kept = new Map<string, postgres.Sql>()
  * Connections to a database of the run's cluster, which end when nobody has used them for a moment: opening one takes ten
  * times as long as most statements. A cluster that a test stops gets new ones each time.
  */
-function keptConnections(url: string): postgres.Sql {
+function keptConnections(url: string) {
   return kept.getOrInsertComputed(url, () =>
     postgres(url, { ...CONNECTION, max: 5, idle_timeout: 0.2 }),
   )
 }
 
-function sharedUrl(): string | undefined {
+function sharedUrl() {
   return process.env[SHARED_POSTGRES] || undefined
 }
 
-function databasesAt(admin: string): Databases {
-  const url = (database = 'postgres'): string => {
+function databasesAt(admin: string) {
+  const url = (database = 'postgres') => {
     const address = new URL(admin)
     address.pathname = `/${database}`
     return address.href
@@ -206,7 +206,7 @@ function databasesAt(admin: string): Databases {
   }
 }
 
-function hasEnded(child: ChildProcess): boolean {
+function hasEnded(child: ChildProcess) {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null
 }
 
@@ -214,7 +214,7 @@ function hasEnded(child: ChildProcess): boolean {
 type Account = { uid?: number; gid?: number }
 
 /** Creates the files of a cluster; its superuser is `gatehouse`, who signs in by password. */
-function initializeCluster(folder: string, password: string, disk?: SmallDisk): void {
+function initializeCluster(folder: string, password: string, disk?: SmallDisk) {
   const seen = disk?.seen ?? folder
   giveToAccount(seen)
   writeFileSync(join(seen, 'password'), password, { mode: 0o644 })
@@ -271,7 +271,7 @@ export function startClusterProcess(
   return child
 }
 
-function clusterLog(folder: string): string {
+function clusterLog(folder: string) {
   return join(runFolder(), `${folder.split('/').at(-1)}.log`)
 }
 
@@ -280,7 +280,7 @@ function command(
   name: string,
   options: readonly string[],
   [enter, ...inside]: readonly string[] = [],
-): { file: string; args: string[]; as: Account } {
+) {
   const programs = postgresPrograms()
   if (programs === undefined) {
     throw new Error('PostgreSQL is missing: install it, on Debian apt-get install postgresql')

@@ -37,7 +37,7 @@ export function openDescriptors(pid: number): number {
   return readdirSync(`/proc/${pid}/fd`).length
 }
 
-function statusKib(pid: number, name: string): number {
+function statusKib(pid: number, name: string) {
   const text = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, 'm').exec(text)?.[1])
 }

@@ -57,7 +57,7 @@ export async function openStream(
   let isOver = false
   let line = ''
   // The parser tells of no id that comes without data.
-  function noteIds(text: string): void {
+  function noteIds(text: string) {
     const lines = (line + text).split('\n')
     line = lines.pop() ?? ''
     for (const one of lines) if (one.startsWith('id: ')) lastEventId = one.slice(4)
@@ -78,7 +78,7 @@ export async function openStream(
     isOver = true
     over.resolve()
   })
-  const close = (): void => void incoming.destroy()
+  const close = () => void incoming.destroy()
   t.teardown(close)
   return {
     status: incoming.statusCode ?? 0,
@@ -104,7 +104,7 @@ export async function openStream(
   }
 }
 
-async function open(url: string, options: StreamOptions): Promise<IncomingMessage> {
+async function open(url: string, options: StreamOptions) {
   const { headers = {}, lastEventId, timeoutMs = 10_000 } = options
   const resume = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId }
   const all = { Accept: 'text/event-stream', ...resume, ...headers }

@@ -81,7 +81,7 @@ await t.test(
     await server.stop()
     const lines = server
       .logs()
-      .map((line) => JSON.parse(line))
+      .map((line): Readonly<Record<string, unknown>> => JSON.parse(line))
       .filter(({ msg, route }) => msg === 'request' && route !== '/healthz')
     const local = lines.filter(({ client, peer = client }) => peer === '127.0.0.1')
     t.same(

@@ -329,7 +329,7 @@ function encode(text: unknown) {
   return encodeURIComponent(String(text).toWellFormed())
 }
 
-function parsed(text: string) {
+function parsed(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

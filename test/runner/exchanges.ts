@@ -56,6 +56,6 @@ export function exchangesOf(folder: string): Readonly<Record<string, readonly Ex
   const files = readdirSync(folder).filter((name) => FILE.test(name))
   const exchanges = files
     .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))
-    .map((line) => JSON.parse(line))
+    .map((line): Exchange => JSON.parse(line))
   return Object.groupBy(exchanges, ({ service }) => service) as Record<string, Exchange[]>
 }

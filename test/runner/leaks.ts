@@ -83,7 +83,7 @@ export function leakMessage({ secret, file, line, text }: Leak): string {
 function registered(folder: string) {
   try {
     const lines = readFileSync(join(folder, LIST), 'utf8').trim().split('\n')
-    return lines.map((line) => JSON.parse(line))
+    return lines.map((line): Registered => JSON.parse(line))
   } catch {
     return []
   }
