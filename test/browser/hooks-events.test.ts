@@ -76,8 +76,10 @@ async function untilAddress(page: Page, wanted: string) {
 }
 
 async function untilRows(page: Page, count: number) {
-  await until(async () => (await rowIds(page)).length === count, `${count} rows`)
-  return rowIds(page)
+  return until(async () => {
+    const ids = await rowIds(page)
+    return ids.length === count && ids
+  }, `${count} rows`)
 }
 
 const SHOP = 12

@@ -139,6 +139,7 @@ const TEXTS = [
 /** What no link may lead to. */
 const TARGETS = [
   'JaVaScRiPt://good.test/%0aalert(1)',
+  'java\tscript:alert(1)',
   'data:text/html,<script>alert(1)</script>',
   'https://evil.test/?\u202Egpj.exe',
 ] as const

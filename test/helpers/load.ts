@@ -72,7 +72,7 @@ export function startVisits(
   }
 }
 
-function follow(url: string, agent: Agent) {
+function follow(url: string, agent: Agent): Promise<number | undefined> {
   return new Promise((resolve) => {
     get(url, { agent, headers: { 'user-agent': BROWSER } }, (response) => {
       response.resume().on('error', () => undefined)

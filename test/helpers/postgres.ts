@@ -186,7 +186,7 @@ function sharedUrl() {
   return process.env[SHARED_POSTGRES] || undefined
 }
 
-function databasesAt(admin: string) {
+function databasesAt(admin: string): Databases {
   const url = (database = 'postgres') => {
     const address = new URL(admin)
     address.pathname = `/${database}`

@@ -191,6 +191,6 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
 }
 
 /** Where bytes come from and where they go to. */
-function sides({ client, server }: Pair, way: Way) {
+function sides({ client, server }: Pair, way: Way): readonly [Socket, Socket] {
   return way === 'to-server' ? [client, server] : [server, client]
 }
