@@ -1,11 +1,10 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+import { browse, countActions, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
 type Check = {
   readonly id: number
@@ -34,9 +33,8 @@ const inventory = {
 const ops = await startOps(t, postgres, { OPS_INVENTORY: await inventoryFile(t, inventory) })
 const { api, base } = ops
 
-const list = async (): Promise<readonly Check[]> =>
-  (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
-async function checkNamed(name: string): Promise<Check> {
+const list = async () => (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
+async function checkNamed(name: string) {
   const found = (await list()).find((check) => `${check.service}/${check.name}` === name)
   if (found === undefined) throw new Error(`there is no check ${name}`)
   return found
@@ -45,12 +43,9 @@ await until(async () => (await list()).some(({ state }) => state === 'fail'), 'a
 
 /** Counts what a person does: each click, each choice and each field that is filled. */
 function person(page: Page) {
-  let actions = 0
-  const counted = async (act: Promise<unknown>): Promise<void> => {
-    actions++
-    await act
-  }
+  const { act: counted, actions } = countActions()
   return {
+    actions,
     click: (name: string | RegExp) =>
       counted(page.getByRole('button', { name }).or(page.getByRole('link', { name })).click()),
     open: (id: string) => counted(page.click(`#${id}`)),
@@ -58,11 +53,10 @@ function person(page: Page) {
       counted(page.getByLabel(label, { exact: true }).fill(text)),
     choose: (label: string, value: string) =>
       counted(page.getByLabel(label, { exact: true }).selectOption(value)),
-    actions: () => actions,
   }
 }
 
-await t.test('a check is muted in two actions, and unmuted in one', async (t: Test) => {
+await t.test('a check is muted in two actions, and unmuted in one', async (t) => {
   const { id } = await checkNamed('shop/front')
   const { page } = await browse(t, base)
   await page.goto(`${base}/checks`)
@@ -87,7 +81,7 @@ await t.test('a check is muted in two actions, and unmuted in one', async (t: Te
   t.equal((await checkNamed('shop/front')).muted_until, null)
 })
 
-await t.test('a check is run from its row, which alone is renewed', async (t: Test) => {
+await t.test('a check is run from its row, which alone is renewed', async (t) => {
   for (const path of ['/checks', '/checks?service=shop']) {
     const { id } = await checkNamed('shop/front')
     const { page } = await browse(t, base)
@@ -101,7 +95,7 @@ await t.test('a check is run from its row, which alone is renewed', async (t: Te
   }
 })
 
-await t.test('a refused mute stays on the page of the check', async (t: Test) => {
+await t.test('a refused mute stays on the page of the check', async (t) => {
   const { id } = await checkNamed('shop/front')
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
   await page.goto(`${base}/checks/${id}`)
@@ -120,7 +114,7 @@ await t.test('a refused mute stays on the page of the check', async (t: Test) =>
   await untilText(page.locator('#done'), 'Unmuted front.')
 })
 
-await t.test('a check is tried and added', async (t: Test) => {
+await t.test('a check is tried and added', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
 
   await t.test('in six actions', async (t) => {

@@ -5,9 +5,10 @@ import { once } from 'node:events'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
+import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, insertLinks, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
@@ -203,7 +204,7 @@ const FAILURES = [
 
 /** Requests of htmx for the path of the page. */
 function isPoll(path: string) {
-  return (url: URL): boolean => url.pathname === path
+  return (url: URL) => url.pathname === path
 }
 
 /** Counts in the page how often its region for problems was changed. */
@@ -288,7 +289,7 @@ async function loginProxy(
     forwarded.on('error', () => response.destroy())
     request.pipe(forwarded)
   })
-  const signOut = (): void => {
+  const signOut = () => {
     isSignedIn = false
     proxy.closeAllConnections()
   }
@@ -510,18 +511,20 @@ await t.test('tables of named rows keep their roles on a phone', async (t: Test)
 
 await t.test('back shows the place that was left', async (t: Test) => {
   const ivy = await pageUser(links, 'ivy')
-  for (let at = 100; at < 230; at++) await makeLink(ivy, `ivy-${at}`)
+  const own = Array.from({ length: 130 }, (_, at) => {
+    return { slug: `ivy-${at + 100}`, owners: [ivy.email] }
+  })
+  await insertLinks(links, backends[1], own)
   await page.setExtraHTTPHeaders(identity(ivy.email))
-  const scrolled = (on: Page): Promise<number> => on.evaluate<number>('scrollY')
-  const scrollBy = async (on: Page, y: number): Promise<number> => {
+  const scrolled = (on: Page) => on.evaluate<number>('scrollY')
+  const scrollBy = async (on: Page, y: number) => {
     const before = await scrolled(on)
     await on.mouse.wheel(0, y)
     await until(async () => (await scrolled(on)) > before + y / 2, 'the page to scroll')
     await until(() => on.evaluate<boolean>('history.state.y === scrollY'), 'a place')
     return scrolled(on)
   }
-  const isNear = async (on: Page, y: number): Promise<boolean> =>
-    Math.abs((await scrolled(on)) - y) < 40
+  const isNear = async (on: Page, y: number) => Math.abs((await scrolled(on)) - y) < 40
 
   await t.test('after more rows were shown, by any link', async () => {
     await page.goto(`${links.base}/-/`)

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
@@ -79,7 +78,7 @@ async function tryOut(page: Page, base: string, operationId: string, params: Tri
 
 // A violation of the policy, an error in script and a request to another origin fail the test at once.
 for (const [service, home, trials, sample] of EXPLORED) {
-  await t.test(`the explorer of the ${service} API`, async (t: Test) => {
+  await t.test(`the explorer of the ${service} API`, async (t) => {
     const base = server[service]
     const { page, context } = await browse(t, base)
     await measurable(context)
@@ -114,7 +113,7 @@ for (const [service, home, trials, sample] of EXPLORED) {
   })
 }
 
-await t.test('without script the page leads to the description', async (t: Test) => {
+await t.test('without script the page leads to the description', async (t) => {
   const { page } = await browse(t, server.links, { javaScriptEnabled: false })
   await page.goto(`${server.links}/api/docs/`)
   const link = page.getByRole('link', { name: 'openapi.yaml' })

@@ -101,11 +101,11 @@ async function openExtension(t: Test) {
   }
 }
 
-function isAnswered({ problem, message }: Popup): boolean {
+function isAnswered({ problem, message }: Popup) {
   return problem !== '' || message.startsWith('Created')
 }
 
-function popupWhere(options: Page, isSo: (popup: Popup) => boolean): Promise<Popup> {
+function popupWhere(options: Page, isSo: (popup: Popup) => boolean) {
   return until(async () => {
     const popup = await options.evaluate<Popup | undefined>(POPUP)
     return popup !== undefined && isSo(popup) ? popup : undefined

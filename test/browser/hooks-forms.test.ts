@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
@@ -10,6 +9,7 @@ import { until } from '../helpers/until.ts'
 import {
   browse,
   copiedOn,
+  countActions,
   focusedId,
   loadFailure,
   rememberCopies,
@@ -28,30 +28,29 @@ const { base } = await startHooks(t, postgres, {
 
 const GENERIC = 'toggle-generic%3A'
 
-function byId(page: Page, id: string): ReturnType<Page['locator']> {
+function byId(page: Page, id: string) {
   return page.locator(`[id="${id}"]`)
 }
 
-async function untilChecked(page: Page, id: string, checked: boolean): Promise<void> {
-  const read = async (): Promise<boolean> =>
-    (await byId(page, id).getAttribute('aria-checked')) === String(checked)
+async function untilChecked(page: Page, id: string, checked: boolean) {
+  const read = async () => (await byId(page, id).getAttribute('aria-checked')) === String(checked)
   await until(read, `the switch ${id} to be ${checked ? 'on' : 'off'}`)
 }
 
 /** Opens the row of a provider; what it opens to is loaded then. */
-async function openCard(row: ReturnType<Page['locator']>): Promise<void> {
+async function openCard(row: ReturnType<Page['locator']>) {
   await row.locator('summary').first().click()
   await row.locator('dl').waitFor()
 }
 
 /** The token that the page shows this one time. */
-async function shownToken(page: Page): Promise<string> {
+async function shownToken(page: Page) {
   const box = page.locator('#made-token')
   await box.waitFor()
   return keepSecret('made-token', await textOf(box))
 }
 
-function bearer(base: string, name: string, token: string): Promise<number> {
+function bearer(base: string, name: string, token: string) {
   const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }
   return post(base, `generic/${name}`, '{}', headers).then(({ status }) => status)
 }
@@ -93,7 +92,7 @@ await t.test('the first webhook: a URL with one click, verified later', async (t
   t.equal(await first.getByText('Verify it').count(), 0)
 })
 
-await t.test('the switch of a provider', async (t: Test) => {
+await t.test('the switch of a provider', async (t) => {
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
@@ -139,7 +138,7 @@ await t.test('a provider without its secret cannot be switched on', async (t) =>
   })
 })
 
-await t.test('the life of a provider with a token', async (t: Test) => {
+await t.test('the life of a provider with a token', async (t) => {
   const { page, secretShown } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="generic:a-b_c"]')
@@ -264,14 +263,10 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
   await untilText(page.locator('#first-delivery'), /It has arrived/)
 })
 
-await t.test('tasks, by their count of actions', async (t: Test) => {
+await t.test('tasks, by their count of actions', async (t) => {
   const { page } = await browse(t, base)
   await rememberCopies(page.context())
-  let actions = 0
-  const act = async (action: Promise<unknown>): Promise<void> => {
-    actions++
-    await action
-  }
+  const { act, actions } = countActions()
 
   await t.test('add Shopify: 6', async (t) => {
     await page.goto(`${base}/providers`)
@@ -289,7 +284,7 @@ await t.test('tasks, by their count of actions', async (t: Test) => {
     await act(page.getByLabel('Secret that the sender made').fill(key))
     await act(page.getByRole('button', { name: 'Add provider' }).click())
     await untilText(page.locator('#done'), 'Created generic:shopify.')
-    t.equal(actions, 6)
+    t.equal(actions(), 6)
     const first = page.locator('#first-delivery')
     t.match(await textOf(first), /Waiting for the first delivery…/)
     const body = '{"topic": "orders/create"}'
@@ -345,7 +340,7 @@ await t.test('methods and answer: chosen with a new provider, and changed', asyn
   t.match(await textOf(card), /503, application\/json, .* sends them again/)
 })
 
-await t.test('alarms in the browser', async (t: Test) => {
+await t.test('alarms in the browser', async (t) => {
   await addProvider(base, 'ci')
   const { page } = await browse(t, base)
   const card = page.locator('article[data-provider="generic:ci"]')
@@ -381,13 +376,8 @@ await t.test('alarms in the browser', async (t: Test) => {
     t.notOk(await tile.getByText('silent', { exact: true }).isVisible())
     const other = await page.context().newPage()
     await other.goto(`${base}/providers`)
-    t.ok(
-      await other
-        .locator('article[data-provider="generic:ci"]')
-        .getByText('many refused')
-        .isVisible(),
-    )
     const row = other.locator('article[data-provider="generic:ci"]')
+    t.ok(await row.getByText('many refused').isVisible())
     await openCard(row)
     await row.getByText('Alarms…').click()
     await other.locator('[id="alarms-generic%3Aci-rejection_burst"]').fill('')
@@ -397,15 +387,11 @@ await t.test('alarms in the browser', async (t: Test) => {
   })
 })
 
-await t.test('settings that are refused', async (t: Test) => {
+await t.test('settings that are refused', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   const target = page.locator('#replay_default_target')
   const retry = page.locator('#sse_retry_ms')
   const save = page.getByRole('button', { name: 'Save settings' })
-  const posts: string[] = []
-  page.on('request', (request) => {
-    if (request.method() === 'POST') posts.push(request.url())
-  })
   await page.goto(`${base}/settings`)
 
   await t.test('by the server: the message shows, what was typed stays', async (t) => {
@@ -415,22 +401,11 @@ await t.test('settings that are refused', async (t: Test) => {
     await untilText(page.locator('.refused'), /^Default target must be an http:\/\//)
     t.equal(await target.inputValue(), 'ftp://example.com/hook')
     t.equal(await retry.inputValue(), '5000')
-    t.equal(posts.length, 1)
     t.equal(await page.getByText(/^Saved/).count(), 0)
   })
 
-  await t.test('by the browser: nothing is sent', async (t) => {
-    await target.fill('')
-    for (const value of ['249', '-1', '1.5', '']) {
-      await retry.fill(value)
-      await save.click()
-      t.equal(await page.locator('#sse_retry_ms:invalid').count(), 1, `'${value}'`)
-      t.equal(await retry.inputValue(), value)
-    }
-    t.equal(posts.length, 1)
-  })
-
   await t.test('corrected, it is saved and the message goes', async (t) => {
+    await target.fill('')
     await retry.fill('4000')
     await save.click()
     await untilText(page.locator('#done'), /^Saved\./)

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { destination, untilListed } from '../helpers/destinations.ts'
@@ -11,7 +10,10 @@ import {
   browse,
   clickCopy,
   copiedOn,
+  countActions,
   focusedId,
+  hasMark,
+  leaveMark,
   loadFailure,
   rememberCopies,
   send,
@@ -45,17 +47,13 @@ const { page, context } = await browse(t, base, {
 await rememberCopies(context)
 page.on('dialog', (dialog) => void dialog.accept())
 
-await t.test('all pushes elsewhere', async (t: Test) => {
+await t.test('all pushes elsewhere', async (t) => {
   await send(base, 'generic/lan', '{}', push)
   await send(base, 'generic/lan', '{}', { 'X-Event-Type': 'invoice.paid' })
   await page.goto(base)
 
   await t.test('in five actions, and the page says that it was added', async (t) => {
-    let actions = 0
-    const act = async (done: Promise<unknown>) => {
-      await done
-      actions += 1
-    }
+    const { act, actions } = countActions()
     await act(page.click('#navigation a:has-text("Destinations")'))
     await act(page.click('a:has-text("Add a destination")'))
     await act(page.fill('#add-url', `${receiver.url}/pushes`))
@@ -63,7 +61,7 @@ await t.test('all pushes elsewhere', async (t: Test) => {
     await untilText(page.locator('#matches'), 'Matches 1 of the last 2 events.')
     await act(page.click('#add-button'))
     await untilText(page.locator('#done'), /^Added 127-0-0-1-\d+\.$/)
-    t.equal(actions, 5)
+    t.equal(actions(), 5)
     t.match(new URL(page.url()).pathname, /^\/destinations\/127-/)
     const box = await page.locator('#done').boundingBox()
     t.ok(box !== null && box.y >= 0 && box.y + box.height <= 800, 'what was done is in sight')
@@ -82,10 +80,10 @@ await t.test('all pushes elsewhere', async (t: Test) => {
   })
 })
 
-await t.test('the page of a destination', async (t: Test) => {
+await t.test('the page of a destination', async (t) => {
   answers['/in'] = 503
   /** The last of their tries is made at once for those that wait. */
-  async function giveUp(waiting: number): Promise<void> {
+  async function giveUp(waiting: number) {
     await untilListed(env, 'erp', { waiting, last_status: 503 })
     await postgres.query(env, 'update hooks.destination_deliveries set tries = 7')
     await destination(env, 'retry', 'erp')
@@ -177,7 +175,7 @@ await t.test('the page of a destination', async (t: Test) => {
   })
 })
 
-await t.test('from the log: counted, started, followed, cancelled', async (t: Test) => {
+await t.test('from the log: counted, started, followed, cancelled', async (t) => {
   for (let n = 0; n < 3; n++) {
     await send(base, 'generic/shop', `{"n":${n}}`, { 'X-Event-Type': 'order.paid' })
   }
@@ -208,23 +206,18 @@ await t.test('from the log: counted, started, followed, cancelled', async (t: Te
   await untilText(page.locator('[data-job] .verify'), 'cancelled')
 })
 
-await t.test('why was it refused: three actions from the dashboard', async (t: Test) => {
+await t.test('why was it refused: three actions from the dashboard', async (t) => {
   await addProvider(base, 'ci')
   for (let n = 0; n < 2; n++) {
     await post(base, 'generic/ci', '{}', { Authorization: 'Bearer wrong-token' })
   }
   await until(async () => (await refusals(base)).length === 2, 'both refusals')
   await page.goto(base)
-  let actions = 0
-  const click = async (role: 'link' | 'summary', name: string): Promise<void> => {
-    actions += 1
-    const all = role === 'link' ? page.getByRole(role, { name, exact: true }) : page.locator(role)
-    await all.filter({ hasText: name }).first().click()
-  }
-  await click('link', 'Log')
-  await click('link', 'Rejected')
-  await click('summary', 'wrong token')
-  t.equal(actions, 3)
+  const { act, actions } = countActions()
+  await act(page.getByRole('link', { name: 'Log', exact: true }).first().click())
+  await act(page.getByRole('link', { name: 'Rejected', exact: true }).click())
+  await act(page.locator('summary', { hasText: 'wrong token' }).first().click())
+  t.equal(actions(), 3)
   const group = page.locator('.openable[data-provider="generic:ci"]')
   t.match(await textOf(group), /wrong token.*generic:ci.*2×/)
   await group.getByText('The sender has another token').waitFor()
@@ -232,7 +225,7 @@ await t.test('why was it refused: three actions from the dashboard', async (t: T
   await group.getByRole('link', { name: 'Rotate…' }).waitFor()
 })
 
-await t.test('an event: its payload in sight, parts by tabs, names copy', async (t: Test) => {
+await t.test('an event: its payload in sight, parts by tabs, names copy', async (t) => {
   const body = '{"data":{"list":[{"sku":"A-1"}]}}'
   const { id } = await send(base, 'generic/shop', body)
   for (const path of [`/log/${id}`, `/log?open=${id}`]) {
@@ -268,12 +261,11 @@ await t.test('an event that opens beside the list is announced', async () => {
   await untilText(said, /^Opened beside the list: order\.paid unchecked, event \d+$/)
 })
 
-await t.test('an event is sent on from its page', async (t: Test) => {
+await t.test('an event is sent on from its page', async (t) => {
   const { id } = await send(base, 'generic/shop', '{"total": 1}')
   const before = receiver.received.length
   const said = page.locator('#attempts [role="status"]')
-  const outcomes = (): Promise<readonly string[]> =>
-    page.locator('#attempt-rows .verify').allInnerTexts()
+  const outcomes = () => page.locator('#attempt-rows .verify').allInnerTexts()
   await page.goto(`${base}/log/${id}`)
 
   await t.test('the browser asks for a target where there is no default', async (t) => {
@@ -289,9 +281,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
 
   await t.test('by keyboard, without a reload, and again to the same target', async (t) => {
     const target = `${receiver.url}/hook`
-    await page.locator('main').evaluate((main: { dataset: { mark?: string } }) => {
-      main.dataset.mark = 'kept'
-    })
+    await leaveMark(page)
     await tabTo(page, 'target_url')
     await page.keyboard.type(target)
     await tabTo(page, 'replay-button')
@@ -305,7 +295,7 @@ await t.test('an event is sent on from its page', async (t: Test) => {
     await page.getByRole('button', { name: target }).press('Enter')
     await untilText(said, /^Not delivered: the target answered 503 in \d+ ms\.$/)
     t.same(await outcomes(), ['failed', 'delivered'])
-    t.equal(await page.locator('main').getAttribute('data-mark'), 'kept')
+    t.ok(await hasMark(page))
     const times = await page
       .locator('#attempts time')
       .evaluateAll((list: readonly { title: string }[]) => list.map(({ title }) => title))

@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { request } from '../helpers/http.ts'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
@@ -44,6 +43,9 @@ const LOG_SIZES = [
   [1600, 34, 1],
   [1920, 34, 1],
 ] as const
+/** Where all that is in the header stands, and in how many lines. */
+const HEADER = `[inPage.placesOf('.top > :not(.viewer), #navigation a'),
+  inPage.lines('.top > *, #navigation a')]`
 /** Styles and scripts of a page, compressed. */
 const MOST_BYTES = 60 * 1024
 
@@ -52,7 +54,7 @@ await measurable(context)
 const sizes = new Map<string, number>()
 
 /** How many bytes these files have, compressed. */
-async function sizeOf(urls: readonly string[]): Promise<number> {
+async function sizeOf(urls: readonly string[]) {
   let sum = 0
   for (const url of urls) {
     const known = sizes.get(url) ?? gzipSync((await request(url)).text).length
@@ -63,7 +65,7 @@ async function sizeOf(urls: readonly string[]): Promise<number> {
 }
 
 for (const [name, base, paths, email] of SEEN) {
-  await t.test(name, async (t: Test) => {
+  await t.test(name, async (t) => {
     await page.setExtraHTTPHeaders(identity(email))
     const places = new Map(WIDTHS.map((width) => [width, new Set<string>()]))
     for (const path of paths) {
@@ -72,8 +74,8 @@ for (const [name, base, paths, email] of SEEN) {
         t.same(await measure(page, 'structure()'), [])
         for (const [width, seen] of places) {
           await page.setViewportSize({ width, height: 900 })
-          seen.add(await measure(page, `placesOf('.top > :not(.viewer), #navigation a')`))
-          const lines = await measure(page, `lines('.top > *, #navigation a')`)
+          const [places, lines] = await page.evaluate<[string, number]>(HEADER)
+          seen.add(places)
           t.equal(lines, 1, `${width} px: one line`)
         }
         const primary = await page.locator('.primary:visible').count()
@@ -93,7 +95,7 @@ for (const [name, base, paths, email] of SEEN) {
   })
 }
 
-await t.test('on a phone all can be touched, and nothing scrolls sideways', async (t: Test) => {
+await t.test('on a phone all can be touched, and nothing scrolls sideways', async (t) => {
   const phone = { hasTouch: true, isMobile: true, viewport: { width: 390, height: 800 } }
   const { page, context } = await browse(t, hooks, { ...OPTIONS, ...phone })
   await measurable(context)
@@ -106,7 +108,7 @@ await t.test('on a phone all can be touched, and nothing scrolls sideways', asyn
   }
 })
 
-await t.test('beside an open event the log has dense rows and filters', async (t: Test) => {
+await t.test('beside an open event the log has dense rows and filters', async (t) => {
   await page.goto(`${hooks}/log?open=1`)
   await page.locator('#log-open .event-title').waitFor()
   const fields = `lines('.filter:has(#filter-q) :is(input, select, button, summary)')`

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
@@ -9,6 +8,7 @@ import {
   browse,
   clickCopy,
   copiedOn,
+  countActions,
   loadFailure,
   rememberCopies,
   rowIds,
@@ -34,14 +34,15 @@ const EVENTS: readonly (readonly [type: string, payload: string, hours: number])
   ['order.paid', invoice('Globex'), -1],
   ['invoice.paid', invoice('Globex'), 0],
 ]
-for (const [type, payload, hours] of EVENTS) {
+const rows = EVENTS.map(([type, payload, hours]) => {
   const at = midnight.add({ hours }).toInstant().toString()
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
-     values ('generic:shop', '${type}', 3, '[]', convert_to('${payload}', 'UTF8'), '${at}')`,
-  )
-}
+  return `('generic:shop', '${type}', 3, '[]', convert_to('${payload}', 'UTF8'), '${at}')`
+})
+await postgres.query(
+  env,
+  `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
+   values ${rows.join()}`,
+)
 await postgres.query(
   env,
   'insert into hooks.event_types select distinct provider, event_type from hooks.events',
@@ -49,18 +50,14 @@ await postgres.query(
 /** The invoice of Globex from yesterday. */
 const WANTED = 3
 
-async function untilRows(page: Page, ids: readonly number[]): Promise<void> {
+async function untilRows(page: Page, ids: readonly number[]) {
   await until(async () => String(await rowIds(page)) === String(ids), `the rows ${String(ids)}`)
 }
 
-await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t: Test) => {
+await t.test('the invoice of a customer from yesterday to my laptop: 5', async (t) => {
   const { page, context } = await browse(t, base, { timezoneId: ZONE })
   await rememberCopies(context)
-  let actions = 0
-  const act = async (action: Promise<unknown>): Promise<void> => {
-    actions++
-    await action
-  }
+  const { act, actions } = countActions()
   await page.goto(`${base}/log`)
   await act(page.getByLabel('Time', { exact: true }).selectOption('Yesterday'))
   await untilRows(page, [4, 3, 2])
@@ -76,13 +73,13 @@ await t.test('the invoice of a customer from yesterday to my laptop: 5', async (
       page.getByRole('button', { name: 'Copied forward command' }),
     ),
   )
-  t.equal(actions, 5)
+  t.equal(actions(), 5)
   const command = `gatehouse forward http://127.0.0.1:3000/ --from '${base}'`
   const choice = `--provider 'generic:shop' --since ${WANTED} --name 'from event ${WANTED}'`
   t.equal(await copiedOn(page), `${command} ${choice}`)
 })
 
-await t.test('a search is saved, and one click leads back to it', async (t: Test) => {
+await t.test('a search is saved, and one click leads back to it', async (t) => {
   const { page } = await browse(t, base, {
     timezoneId: ZONE,
     expectedErrors: [loadFailure(409)],

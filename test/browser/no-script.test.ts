@@ -36,7 +36,7 @@ await page.setExtraHTTPHeaders(identity(ann.email))
 const main = page.locator('main')
 
 /** Does something that loads a page; gives its status and makes sure that it is a whole page. */
-async function loads(t: Test, act: () => Promise<unknown>): Promise<number> {
+async function loads(t: Test, act: () => Promise<unknown>) {
   // A form's answer may lead to a page, which is what counts.
   const answer = page.waitForEvent(
     'response',
@@ -51,13 +51,13 @@ async function loads(t: Test, act: () => Promise<unknown>): Promise<number> {
 }
 
 /** Presses a button. */
-const press = (t: Test, name: string | RegExp): Promise<number> =>
+const press = (t: Test, name: string | RegExp) =>
   loads(t, () => page.getByRole('button', { name }).click())
 /** Follows a link. */
-const follow = (t: Test, name: string): Promise<number> =>
+const follow = (t: Test, name: string) =>
   loads(t, () => page.getByRole('link', { name, exact: true }).click())
 
-await t.test('hooks', async (t: Test) => {
+await t.test('hooks', async (t) => {
   await addProvider(base, 'shop', { open: true })
   for (let count = 0; count < 7; count++) await send(base, 'generic/shop', `{"n":${count}}`)
   await deliver(base, 'code_host', '{"a":1}')
@@ -135,7 +135,7 @@ await t.test('hooks', async (t: Test) => {
   await t.test('an event: sent on, refused, corrected; many, and cancelled', async (t) => {
     const receiver = await startReceiver(t)
     const { id } = await send(base, 'generic/shop')
-    const replay = async (target: string): Promise<string> => {
+    const replay = async (target: string) => {
       await page.locator('#replay-menu > summary').click()
       await page.locator('#target_url').fill(target)
       await loads(t, () => page.locator('#replay-button').click())
@@ -185,7 +185,7 @@ await t.test('hooks', async (t: Test) => {
   })
 })
 
-await t.test('a link: made, refused, shared, edited, found, deleted', async (t: Test) => {
+await t.test('a link: made, refused, shared, edited, found, deleted', async (t) => {
   await page.goto(`${links.base}/nothing-yet`)
   await press(t, 'Create “nothing-yet”')
   await page.getByLabel('Leads to').fill('nonsense')
@@ -215,7 +215,7 @@ await t.test('a link: made, refused, shared, edited, found, deleted', async (t: 
   t.equal((await ann.get('/nothing-yet')).status, 404)
 })
 
-await t.test('a token: made, refused, revoked', async (t: Test) => {
+await t.test('a token: made, refused, revoked', async (t) => {
   const name = page.getByLabel('Name')
   await page.goto(`${links.base}/-/tokens`)
   await name.fill('plain')
@@ -234,7 +234,7 @@ await t.test('a token: made, refused, revoked', async (t: Test) => {
   t.equal(await card.count(), 0)
 })
 
-await t.test('the navigation has what one may open', async (t: Test) => {
+await t.test('the navigation has what one may open', async (t) => {
   const eve = await pageUser(links, 'eve', { admin: true })
   const own = ['My links', 'All links', 'New link', 'Tags', 'Tokens', 'Help']
   const entries = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
@@ -255,7 +255,7 @@ await t.test('the navigation has what one may open', async (t: Test) => {
   }
 })
 
-await t.test('users: an admin is made, and one gives it up', async (t: Test) => {
+await t.test('users: an admin is made, and one gives it up', async (t) => {
   // The visitor is the admin of the test before.
   await page.goto(`${links.base}/-/admin/users`)
   const row = page.locator(`#user-${bob.id}`)
@@ -269,7 +269,7 @@ await t.test('users: an admin is made, and one gives it up', async (t: Test) => 
   t.equal(new URL(page.url()).pathname, '/-/')
 })
 
-await t.test('a session, a memory and the configuration', async (t: Test) => {
+await t.test('a session, a memory and the configuration', async (t) => {
   const ops = opsServer(server, env)
   await ended(ops)
   gate.shut()

@@ -39,6 +39,28 @@ export function headerText(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
+/** Leaves a mark on the page, which a full load wipes away. */
+export async function leaveMark(page: Page): Promise<void> {
+  await page.evaluate(`document.documentElement.dataset.mark = 'left'`)
+}
+
+/** Whether no full load has come since the mark was left. */
+export function hasMark(page: Page): Promise<boolean> {
+  return page.evaluate<boolean>(`document.documentElement.dataset.mark === 'left'`)
+}
+
+/** Counts what a person does. */
+export function countActions() {
+  let count = 0
+  return {
+    act: async (action: Promise<unknown>): Promise<void> => {
+      count++
+      await action
+    },
+    actions: () => count,
+  }
+}
+
 /** Lets pages copy, and remembers what each has copied: files at the same time share one clipboard. */
 export async function rememberCopies(context: BrowserContext): Promise<void> {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
@@ -72,7 +94,7 @@ export function rowIds(page: Page): Promise<readonly number[]> {
 /** Waits until an element's text, with white space made single, is the one that is wanted. */
 export async function untilText(locator: Locator, wanted: string | RegExp): Promise<void> {
   let last = 'nothing'
-  const passes = async (): Promise<boolean> => {
+  const passes = async () => {
     last = await textOf(locator)
     return typeof wanted === 'string' ? last === wanted : wanted.test(last)
   }

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import {
@@ -23,7 +22,7 @@ const [, postgres] = backends
 const CONNECTION_LOST = /Failed to load resource|net::ERR_|htmx:error/
 
 /** The numbers of the lines on the page, from top to bottom. */
-function lines(page: Page): Promise<readonly number[]> {
+function lines(page: Page) {
   return page
     .locator('#lines > .line')
     .evaluateAll((rows: readonly { dataset: { seq: string } }[]) =>
@@ -31,12 +30,12 @@ function lines(page: Page): Promise<readonly number[]> {
     )
 }
 
-function upTo(count: number): readonly number[] {
+function upTo(count: number) {
   return Array.from({ length: count }, (_, at) => at + 1)
 }
 
 /** One crash for all pages that must outlive it: a process is needed for that. */
-await t.test('open pages survive a crash of the server', async (t: Test) => {
+await t.test('open pages survive a crash of the server', async (t) => {
   const env = {
     ...SIGNED_ENV,
     ...(await postgres.env(t)),

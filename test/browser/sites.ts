@@ -144,21 +144,21 @@ export async function fillLong(base: string): Promise<Paths> {
 }
 
 /** One that no event is sent to: only such of a type that does not come. */
-async function addDestination(base: string, name: string, url: string): Promise<void> {
+async function addDestination(base: string, name: string, url: string) {
   const fields = { name, url, event_type: 'none' }
   const { status } = await postForm(base, '/destinations', fields)
   if (status !== 303) throw new Error(`POST /destinations answered ${status}, expected 303`)
 }
 
-async function saveSearch(base: string, name: string, query: string): Promise<void> {
+async function saveSearch(base: string, name: string, query: string) {
   const { status } = await postForm(base, '/searches', { name, query })
   if (status !== 303) throw new Error(`POST /searches answered ${status}, expected 303`)
 }
 
-async function refusals(base: string): Promise<void> {
+async function refusals(base: string) {
   await post(base, 'code_host', '{}')
   await post(base, 'generic/ci', '{}', { Authorization: 'Bearer wrong' })
-  const listed = async (): Promise<boolean> =>
+  const listed = async () =>
     (await request(`${base}/log?rejected=1`)).text.includes('generic:ci</td>')
   await until(listed, 'the refusals to be listed')
 }

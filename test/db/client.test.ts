@@ -304,11 +304,11 @@ t.test('the embedded engine takes the most urgent statement next', async (t) => 
   t.same(order, ['deliveries', 'trusted', 'strangers', 'extras'])
 })
 
-function query(name: string, text: string): Query {
+function query(name: string, text: string) {
   return { name, text }
 }
 
-async function failure(work: Promise<unknown>): Promise<unknown> {
+async function failure(work: Promise<unknown>) {
   try {
     await work
   } catch (error) {
@@ -321,25 +321,25 @@ function client(
   t: Owner,
   options: Omit<ClientOptions, 'deadlineMs' | 'connections'>,
   deadlineMs = 5_000,
-): Database {
+) {
   const db = openClient({ ...options, deadlineMs, connections: 3 })
   t.teardown(() => db.close())
   return db
 }
 
-function sharedEngine(): Promise<EmbeddedEngine> {
+function sharedEngine() {
   shared.embedded ??= openEngine()
   return shared.embedded
 }
 
-async function openEngine(): Promise<EmbeddedEngine> {
+async function openEngine() {
   const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(file)
   const engine = await openEmbedded(directory)
   file.teardown(() => engine.close())
   return engine
 }
 
-async function freshUrl(t: Owner): Promise<string> {
+async function freshUrl(t: Owner) {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase()
   t.teardown(() => databases.dropDatabase(url))
@@ -347,7 +347,7 @@ async function freshUrl(t: Owner): Promise<string> {
 }
 
 /** A client on the shared database. */
-async function open(t: Owner, backend: Backend, deadlineMs?: number): Promise<Database> {
+async function open(t: Owner, backend: Backend, deadlineMs?: number) {
   if (backend.name === 'postgres') {
     shared.url ??= freshUrl(file)
     return client(t, { target: await shared.url }, deadlineMs)

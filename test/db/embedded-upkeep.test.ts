@@ -19,7 +19,7 @@ const NEVER_MS = 3_600_000
 t.test('tables that change are looked after', async (t: Test) => {
   const { GATEHOUSE_DATA_DIR: dataDirectory = '' } = await embedded.env(t)
   const { db, ask, lines } = await opened(t, { dataDirectory, upkeepMs: 20 })
-  const script = (text: string): Promise<void> => db.transaction((tx) => tx.script(text))
+  const script = (text: string) => db.transaction((tx) => tx.script(text))
 
   await t.test('every table is vacuumed now and then, a worn one at once', async (t) => {
     await untilAllVacuumed(ask)
@@ -126,7 +126,7 @@ t.test('a vacuum that takes too long is ended, told, and keeps no other from it'
   const metrics = createMetrics()
   const options = { dataDirectory, upkeepMs: 20, upkeepDeadlineMs: 5_000, metrics }
   const { db, ask, lines } = await opened(t, options)
-  const script = (text: string): Promise<void> => db.transaction((tx) => tx.script(text))
+  const script = (text: string) => db.transaction((tx) => tx.script(text))
   // A vacuum brings this index up to date, for which it asks a function that does not come back.
   await script(`
     create table stuck (n integer);
@@ -203,7 +203,7 @@ async function opened(t: Test, options: Omit<DatabaseOptions, 'url'>): Promise<O
   const database = await openDatabase({ url: undefined, ...options }, log)
   const { db } = database
   let closed: PromiseLike<void> | undefined
-  const closeOnce = async (): Promise<void> => await (closed ??= database[Symbol.asyncDispose]())
+  const closeOnce = async () => await (closed ??= database[Symbol.asyncDispose]())
   t.teardown(closeOnce)
   return {
     db,

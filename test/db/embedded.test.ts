@@ -16,7 +16,7 @@ t.teardown(async () => {
 })
 
 /** The engine has one connection: a new one ends the one before. */
-function connect(socket = engine.socket): postgres.Sql {
+function connect(socket = engine.socket) {
   const options = { host: 'embedded', user: 'postgres', database: 'postgres', max: 1 }
   return postgres({ ...options, socket, onnotice: () => undefined, max_lifetime: null } as object)
 }

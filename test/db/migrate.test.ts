@@ -4,12 +4,12 @@ import { cp, rm, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
+import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
 import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
 import type { CliResult } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { ROOT } from '../helpers/program.ts'
+import { inLongRun, ROOT } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 
 const files = readdirSync(join(ROOT, 'sql/migrations')).toSorted()
@@ -28,40 +28,41 @@ const STATE = `select number, name, sha256 from gatehouse.migrations where appli
    where relkind = 'r' and relnamespace::regnamespace::text in ('audit', 'hooks', 'links', 'notices', 'ops') and reltuples = 0
   order by number`
 
-await eachBackend(
-  t,
-  'a migration that fails leaves nothing behind, then each is applied once and recorded',
-  async (t: Test, backend) => {
-    const env = await backend.emptyEnv(t)
-    // Fails in the middle of the first migration, after its schema and some tables were made.
-    await backend.query(
-      env,
-      `create function refuse() returns event_trigger language plpgsql as $$
+const FAILS =
+  'a migration that fails leaves nothing behind, then each is applied once and recorded'
+await onPostgres(t, FAILS, failsThenApplies)
+await inLongRun(t, `${FAILS}, embedded`, (t: Test) => failsThenApplies(t, backends[0]))
+
+async function failsThenApplies(t: Test, backend: Backend) {
+  const env = await backend.emptyEnv(t)
+  // Fails in the middle of the first migration, after its schema and some tables were made.
+  await backend.query(
+    env,
+    `create function refuse() returns event_trigger language plpgsql as $$
        begin
          if to_regclass('hooks.settings') is not null then raise 'no room for settings'; end if;
        end $$;
        create event trigger refuse on ddl_command_end execute function refuse()`,
-    )
-    const failed = await runCli(['migrate'], { env })
-    t.match(failed, { code: 1, stdout: '' })
-    t.match(
-      failed.stderr,
-      /^gatehouse: Migration 0001_hooks failed and changed nothing \(.*no room for settings\): correct that and try again\n$/,
-    )
-    await backend.query(env, 'drop event trigger refuse')
+  )
+  const failed = await runCli(['migrate'], { env })
+  t.match(failed, { code: 1, stdout: '' })
+  t.match(
+    failed.stderr,
+    /^gatehouse: Migration 0001_hooks failed and changed nothing \(.*no room for settings\): correct that and try again\n$/,
+  )
+  await backend.query(env, 'drop event trigger refuse')
 
-    // It would refuse a schema without its record, and skip what is recorded.
-    const applied = await runCli(['migrate'], { env })
-    t.match(applied, { code: 0, stderr: '' })
-    t.same(
-      lines(applied.stdout),
-      expected.map(({ name }) => `applied ${name}`),
-    )
-    const again = await runCli(['migrate'], { env })
-    t.match(again, { code: 0, stdout: 'nothing to apply\n', stderr: '' })
-    t.same(await backend.query(env, STATE), expected)
-  },
-)
+  // It would refuse a schema without its record, and skip what is recorded.
+  const applied = await runCli(['migrate'], { env })
+  t.match(applied, { code: 0, stderr: '' })
+  t.same(
+    lines(applied.stdout),
+    expected.map(({ name }) => `applied ${name}`),
+  )
+  const again = await runCli(['migrate'], { env })
+  t.match(again, { code: 0, stdout: 'nothing to apply\n', stderr: '' })
+  t.same(await backend.query(env, STATE), expected)
+}
 
 await onPostgres(t, 'an administrator has created pg_trgm', async (t: Test, backend) => {
   const env = await backend.emptyEnv(t)
@@ -191,7 +192,7 @@ t.test('an older program refuses a newer database', async (t) => {
   t.same(await backend.query(env, LIST), expected, 'and changes nothing')
 })
 
-function newerLine(name: string): string {
+function newerLine(name: string) {
   return (
     `The database has migration ${name}, which this program does not know: it is newer; ` +
     'start the newer program, or restore the backup from before the upgrade'
@@ -205,7 +206,7 @@ async function refused(
   line: string,
   what: string,
   commands: readonly (readonly string[])[],
-): Promise<void> {
+) {
   const results: CliResult[] = []
   for (const command of commands) {
     results.push(await runCli(command, { env: { ...FREE, ...env } }))
@@ -221,7 +222,7 @@ async function refused(
 }
 
 /** The program as it was before a migration: a copy of the sources without it. */
-async function programWithout(t: Owner, file: string): Promise<readonly string[]> {
+async function programWithout(t: Owner, file: string) {
   const folder = await temporaryFolder(t, 'older')
   const parts = ['server.ts', 'package.json', 'commands', 'db', 'html', 'kernel', 'routes']
   for (const part of [...parts, 'services', 'sql']) {
@@ -232,10 +233,10 @@ async function programWithout(t: Owner, file: string): Promise<readonly string[]
   return [process.execPath, join(folder, 'server.ts')]
 }
 
-function lines(text: string): readonly string[] {
+function lines(text: string) {
   return text.split('\n').filter((line) => line !== '')
 }
 
-function textOf(migration: string): string {
+function textOf(migration: string) {
   return readFileSync(join(ROOT, 'sql/migrations', migration), 'utf8')
 }

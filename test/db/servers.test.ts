@@ -44,14 +44,14 @@ t.test('addresses as libpq reads them', async (t) => {
 })
 
 t.test('TLS is left out only where every server is on a unix socket', async (t) => {
-  const urlOf = (hosts: string): string =>
+  const urlOf = (hosts: string) =>
     parseServers(`postgres:///db?host=${hosts}&sslmode=verify-full`).url
   t.equal(urlOf('/run/one,/run/two'), 'postgres://localhost/db?')
   t.equal(urlOf('/run/one,two'), 'postgres://localhost/db?sslmode=verify-full')
 })
 
 t.test('only a server that takes changes is used where there is a choice', async (t) => {
-  const writable = (url: string): boolean => parseServers(url).writable
+  const writable = (url: string) => parseServers(url).writable
   t.notOk(writable('postgres://one/db'))
   t.ok(writable('postgres://one,two/db'))
   t.ok(writable('postgres://one/db?target_session_attrs=primary'))

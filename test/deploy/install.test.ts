@@ -59,7 +59,7 @@ function install(root: string, ...args: readonly string[]) {
 }
 
 /** Everything under a folder with its mode and bytes. */
-function snapshot(root: string): ReadonlyMap<string, string> {
+function snapshot(root: string) {
   const entries = globSync('**/*', { cwd: root, withFileTypes: true }).map((entry) => {
     const path = join(entry.parentPath, entry.name)
     const bytes = entry.isFile()
@@ -73,7 +73,7 @@ function snapshot(root: string): ReadonlyMap<string, string> {
   return new Map(entries)
 }
 
-async function executable(t: Owner): Promise<string> {
+async function executable(t: Owner) {
   const path = join(await temporaryFolder(t, 'built'), 'gatehouse')
   writeFileSync(path, '#!/bin/sh\necho 1\n')
   chmodSync(path, 0o755)

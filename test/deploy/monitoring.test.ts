@@ -28,13 +28,13 @@ const dashboard: { panels: readonly Panel[] } = JSON.parse(
 )
 
 /** What a panel asks Prometheus, with Grafana's variables filled in. */
-function queriesOf({ targets = [] }: Panel): string[] {
+function queriesOf({ targets = [] }: Panel) {
   return targets.map(({ expr }) =>
     expr.replaceAll('$__rate_interval', '1m').replaceAll('$instance', '.*'),
   )
 }
 
-function panelNamed(title: string): Panel {
+function panelNamed(title: string) {
   const panel = dashboard.panels.find((one) => one.title === title)
   if (panel === undefined) throw new Error(`no panel "${title}"`)
   return panel
@@ -73,13 +73,13 @@ t.test('every metric and label that is asked for is there', async (t) => {
   t.ok(compared > 20, 'labels were compared')
 })
 
-function familyOf(families: ReadonlyMap<string, Family>, name: string): Family | undefined {
+function familyOf(families: ReadonlyMap<string, Family>, name: string) {
   const base = name.replace(/_(?:total|bucket|count|sum)$/, '')
   return families.get(name) ?? families.get(base)
 }
 
 /** The labels of a family's series, with those that Prometheus adds; undefined without a series. */
-function labelsOf(family: Family | undefined): ReadonlySet<string> | undefined {
+function labelsOf(family: Family | undefined) {
   const [first] = family?.samples ?? []
   if (first === undefined) return undefined
   const own = [...first.labels.matchAll(/(\w+)="/g)].flatMap(([, name]) => name ?? [])
@@ -113,7 +113,7 @@ t.test(
       t.equal(answer.status, 200, `${path} ${query['query'] ?? ''}: ${answer.text.slice(0, 500)}`)
       return answer.json() as { data: never }
     }
-    async function values(query: string): Promise<number[]> {
+    async function values(query: string) {
       const { data }: { data: { result: { value: [number, string] }[] } } = await ask('query', {
         query,
       })

@@ -6,7 +6,7 @@ import type { NetworkCall } from './own-network.ts'
 const { host, port, from, text, resets, idle = 0 }: NetworkCall = JSON.parse(process.argv[2] ?? '')
 
 /** Writes, and resets the connection (SO_LINGER with 0 seconds) as soon as the bytes are with the kernel. */
-async function reset(): Promise<void> {
+async function reset() {
   const socket = connect({ host, port, localAddress: from })
   socket.on('error', () => undefined)
   await once(socket, 'connect')

@@ -43,7 +43,7 @@ export type Ports = Readonly<Record<Service, number>>
  */
 export async function startNginx(t: Owner, instances: readonly [Ports, Ports]): Promise<Nginx> {
   const ports = { hooks: await freePort(), links: await freePort(), ops: await freePort() }
-  const address = (service: Service): string => `http://127.0.0.1:${ports[service]}`
+  const address = (service: Service) => `http://127.0.0.1:${ports[service]}`
   const addresses = { hooks: address('hooks'), links: address('links'), ops: address('ops') }
   const users = join(await temporaryFolder(t, 'users'), 'htpasswd')
   writeFileSync(users, FORWARDER.replace(':', ':{PLAIN}'))
@@ -112,7 +112,7 @@ export function openFolder(t: Owner): string {
 }
 
 /** The documented setting with the addresses of this test, and without TLS. */
-function ownSetting(instances: readonly [Ports, Ports], ports: Ports): string {
+function ownSetting(instances: readonly [Ports, Ports], ports: Ports) {
   let text = readFileSync(join(ROOT, 'deploy', 'nginx-two-instances.conf'), 'utf8')
   for (const [at, service] of SERVICES.entries()) {
     for (const [number, instance] of instances.entries()) {
@@ -124,17 +124,17 @@ function ownSetting(instances: readonly [Ports, Ports], ports: Ports): string {
   return text.replaceAll(/^ *ssl_certificate.*\n/gm, '')
 }
 
-function replaceOnce(text: string, from: string, to: string): string {
+function replaceOnce(text: string, from: string, to: string) {
   if (text.split(from).length !== 2) throw new Error(`expected once in nginx's setting: ${from}`)
   return text.replace(from, to)
 }
 
-function replaceFirst(text: string, from: string, to: string): string {
+function replaceFirst(text: string, from: string, to: string) {
   if (!text.includes(from)) throw new Error(`expected in nginx's setting: ${from}`)
   return text.replace(from, to)
 }
 
-function mainFile(folder: string, setting: string): string {
+function mainFile(folder: string, setting: string) {
   const kinds = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
   const places = kinds.map((kind) => `${kind}_temp_path ${join(folder, kind)};`).join('\n')
   return `pid ${join(folder, 'nginx.pid')};

@@ -13,15 +13,14 @@ import { deploymentParts, lacks } from '../runner/system-parts.ts'
 const [, postgres] = backends
 // Node has no unix datagram sockets, so that another language plays systemd.
 const skip = lacks(deploymentParts.python, deploymentParts.systemd)
-const told = (logs: readonly string[]): readonly string[] =>
+const told = (logs: readonly string[]) =>
   logs.filter((line) => line.includes('"systemd not told"'))
 
 t.test('systemd is told of ready, alive and stopping', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
   const watched = { NOTIFY_SOCKET: receiver.path, WATCHDOG_USEC: '600000' }
   const server = await startServerProcess(t, { env: { ...(await postgres.env(t)), ...watched } })
-  const has = (start: string): readonly string[] =>
-    receiver.messages().filter((line) => line.startsWith(start))
+  const has = (start: string) => receiver.messages().filter((line) => line.startsWith(start))
   await until(() => has('READY=1')[0], 'READY=1')
   t.same(has('READY=1'), [
     `READY=1 STATUS=hooks=${server.hooks} links=${server.links} ops=${server.ops}`,
@@ -93,7 +92,6 @@ async function startNotifyReceiver(t: Owner) {
   child.stdout.setEncoding('utf8').on('data', (text: string) => (received += text))
   await until(() => existsSync(path), 'the receiver of notifications to listen')
   /** The messages so far, without the barriers between them. */
-  const messages = (): readonly string[] =>
-    received.split('\n').filter((line) => line !== '' && line !== 'BARRIER=1')
+  const messages = () => received.split('\n').filter((line) => line !== '' && line !== 'BARRIER=1')
   return { path, messages }
 }

@@ -28,7 +28,6 @@ import {
   startCaddyExample,
   startNginxExample,
   type SignIn,
-  type StartProxy,
 } from './proxies.ts'
 
 const [, postgres] = backends
@@ -39,8 +38,9 @@ const LOGINS = {
 const skipCaddy = lacks(deploymentParts.caddy)
 const proxies = [
   { name: 'nginx', start: startNginxExample, skip: false },
-  { name: 'Caddy', start: startCaddyExample, skip: skipCaddy },
+  { name: 'caddy', start: startCaddyExample, skip: skipCaddy },
 ] as const
+type Proxied = (typeof proxies)[number]
 
 t.test('nginx takes the file as it is', async (t) => {
   const folder = await temporaryFolder(t, 'nginx')
@@ -75,31 +75,37 @@ t.test('Caddy takes the file as it is', { skip: skipCaddy }, async (t) => {
   t.match(stdout + stderr, /Valid configuration/)
 })
 
-for (const { name, start, skip } of proxies) {
+// One server, behind one proxy after the other.
+const sender = createSender()
+const [chatKey, password] = [secret('chat-key'), secret('relay-password')]
+const env = {
+  ...(await postgres.env(t)),
+  ...sender.env,
+  OPS_CHAT_API_KEY: chatKey,
+  HOOKS_BASE_URL: 'https://hooks.example.com',
+  LINKS_BASE_URL: 'https://go.example.com',
+  OPS_BASE_URL: 'https://ops.example.com',
+  GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
+  GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
+}
+const server = await startServer(t, { env })
+const owner = await linksServer(server, env).user('owner')
+for (const group of ['ops', 'board']) {
+  const { id } = await makeLink(owner, `of-${group}`, { visibility: 'secure' })
+  const added = await owner.api('POST', `/links/${id}/shares`, { email: `group:${group}` })
+  t.equal(added.status, 201)
+}
+
+for (const proxy of proxies) {
   for (const signIn of ['authelia', 'oauth2-proxy'] as const) {
-    await t.test(`${name} with ${signIn} lets in who may come in`, { skip }, async (t) =>
-      throughProxy(t, start, signIn),
-    )
+    const name = `${proxy.name} with ${signIn} lets in who may come in`
+    await t.test(name, { skip: proxy.skip }, (t) => throughProxy(t, proxy, signIn))
   }
 }
 
-async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise<void> {
+async function throughProxy(t: Test, { name, start }: Proxied, signIn: SignIn) {
   const login = LOGINS[signIn]
-  const sender = createSender()
-  const [chatKey, password] = [secret('chat-key'), secret('relay-password')]
-  const env = {
-    ...(await postgres.env(t)),
-    ...sender.env,
-    OPS_CHAT_API_KEY: chatKey,
-    HOOKS_BASE_URL: 'https://hooks.example.com',
-    LINKS_BASE_URL: 'https://go.example.com',
-    OPS_BASE_URL: 'https://ops.example.com',
-    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
-    GATEHOUSE_GROUPS_HEADER: 'Remote-Groups',
-  }
-  const server = await startServer(t, { env })
   const proxy = await start(t, server, signIn, password)
-  const delivered = await start(t, server, signIn)
   const ask = (host: string, path: string, options: RequestOptions = {}): Promise<Response> =>
     request(`${proxy}/`, {
       ...options,
@@ -110,28 +116,18 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
   const forged = { 'Remote-Email': 'boss@example.com' }
 
   await t.test('pages ask who comes, whatever a visitor claims', async (t) => {
-    const pages = [
-      'hooks /',
-      'hooks /log',
-      'hooks /events',
-      'hooks /mcpx',
-      'hooks /api/v1/events',
-      'hooks /metrics',
-      'go /-/',
-      'go /metrics',
-      'go /docs',
-      'go /-/api',
-      'ops /',
-      'ops /api/v1/sessions',
-      'ops /metrics',
-      'ops /v1x',
-    ]
-    for (const page of pages) {
-      const [host = '', path = ''] = page.split(' ')
-      for (const headers of [{}, forged]) {
-        const { status, headers: answered } = await ask(host, path, { headers })
-        t.equal(status, 302, page)
-        t.match(answered.location, login, page)
+    const pages = {
+      hooks: '/ /log /events /mcpx /api/v1/events /metrics',
+      go: '/-/ /metrics /docs /-/api',
+      ops: '/ /api/v1/sessions /metrics /v1x',
+    }
+    for (const [host, paths] of Object.entries(pages)) {
+      for (const path of paths.split(' ')) {
+        for (const headers of [{}, forged]) {
+          const { status, headers: answered } = await ask(host, path, { headers })
+          t.equal(status, 302, `${host} ${path}`)
+          t.match(answered.location, login, `${host} ${path}`)
+        }
       }
     }
     for (const path of ['/webhooks/../log', '/mcp/%2e%2e/log', '/webhooks//../log', '//log']) {
@@ -146,12 +142,6 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
   })
 
   await t.test('groups are those that the sign-in service names', async (t) => {
-    const owner = await linksServer(server, env).user('owner')
-    for (const group of ['ops', 'board']) {
-      const { id } = await makeLink(owner, `of-${group}`, { visibility: 'secure' })
-      const added = await owner.api('POST', `/links/${id}/shares`, { email: `group:${group}` })
-      t.equal(added.status, 201)
-    }
     const claimed = { 'Remote-Groups': 'board, ops' }
     for (const [cookie, path, status] of [
       [COOKIE, '/of-ops', 302],
@@ -178,7 +168,7 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
     t.equal((await ask('hooks', '/webhooks/code_host', { ...to, headers })).status, 202)
     t.equal((await ask('hooks', '/webhooks/code_host', to)).status, 401)
 
-    const { token } = await addEndpoint(server.hooks, 'agent')
+    const { token } = await addEndpoint(server.hooks, name)
     const call = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: META } }
     const asked = {
       'Content-Type': 'application/json',
@@ -188,8 +178,8 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
     }
     const tool = { method: 'POST', body: JSON.stringify(call) }
     const authorized = { ...asked, Authorization: `Bearer ${token}` }
-    t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: authorized })).status, 200)
-    t.equal((await ask('hooks', '/mcp/agent', { ...tool, headers: asked })).status, 401)
+    t.equal((await ask('hooks', `/mcp/${name}`, { ...tool, headers: authorized })).status, 200)
+    t.equal((await ask('hooks', `/mcp/${name}`, { ...tool, headers: asked })).status, 401)
 
     const events = (headers: RequestOptions['headers']): Promise<Response> =>
       ask('hooks', '/api/v1/events', { headers: headers ?? {} })
@@ -222,10 +212,10 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
     )
 
     const { url, location } = longestTarget()
-    const link = { method: 'POST', body: JSON.stringify({ slug: 'far', url }) }
+    const link = { method: 'POST', body: JSON.stringify({ slug: `far-${name}`, url }) }
     const json = { 'Content-Type': 'application/json', ...user }
     t.equal((await ask('go', '/api/v1/links', { ...link, headers: json })).status, 201)
-    const visit = await ask('go', '/far', { headers: signedIn })
+    const visit = await ask('go', `/far-${name}`, { headers: signedIn })
     t.match(visit, { status: 302, headers: { location } }, 'a link with the longest address')
 
     const key = { Authorization: `Bearer ${chatKey}` }
@@ -253,6 +243,7 @@ async function throughProxy(t: Test, start: StartProxy, signIn: SignIn): Promise
   })
 
   await t.test('the forwarder comes in with its password', async (t) => {
+    const delivered = await start(t, server, signIn)
     const { status, headers } = await ask('hooks', '/relay', { headers: signedIn })
     t.equal(status, 401)
     t.match(headers['www-authenticate'], /^Basic /)

@@ -79,7 +79,7 @@ const SIGN_INS = { authelia: startAuthelia, 'oauth2-proxy': startOauth2Proxy }
 export type SignIn = keyof typeof SIGN_INS
 
 /** Replaces what an operator would, and says when there is nothing to replace. */
-function change(text: string, changes: readonly (readonly [string, string])[]): string {
+function change(text: string, changes: readonly (readonly [string, string])[]) {
   return changes.reduce((changed, [from, to]) => {
     if (!changed.includes(from)) throw new Error(`expected in the proxy's setting: ${from}`)
     return changed.replaceAll(from, () => to)

@@ -73,9 +73,9 @@ async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service,
     stderr += text
   })
   const over = once(child, 'close').then(([code, signal]): Exit => ({ code, signal }))
-  const started = (): number => Number([...said.matchAll(/^started (\d+)$/gm)].at(-1)?.[1])
+  const started = () => Number([...said.matchAll(/^started (\d+)$/gm)].at(-1)?.[1])
   async function ready(): Promise<void> {
-    const lastStart = (): string => said.slice(said.lastIndexOf('started '))
+    const lastStart = () => said.slice(said.lastIndexOf('started '))
     await until(() => /^gatehouse \S+ ready .*\n$/m.test(lastStart()), 'the next one', 30_000)
   }
   function stop(): Promise<Exit> {
@@ -137,7 +137,7 @@ await t.test('a restart under load: no connection is refused, and nothing is los
     startVisits(links.base, ['/docs'], { clients: 2, keepsConnections: keeps }),
   )
   const acked = () => loads.flatMap((load) => load.acked)
-  const underWay = async (): Promise<void> => {
+  const underWay = async () => {
     const before = acked().length
     await until(() => acked().length >= before + 50, 'the load to be under way', 30_000)
     t.equal((await request('http://localhost/healthz', { socketPath })).status, 200)

@@ -28,17 +28,17 @@ const DROP_IN = 'ops-host-access.conf'
 const skip = lacks(deploymentParts.systemd)
 const service = read('gatehouse.service')
 
-function read(name: string): string {
+function read(name: string) {
   return readFileSync(join(ROOT, 'deploy', name), 'utf8')
 }
 
 /** The values of a setting of a unit, in their order. */
-function settings(text: string, name: string): readonly string[] {
+function settings(text: string, name: string) {
   return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map((match) => match[1] ?? '')
 }
 
 /** What `systemd-analyze` says, stdout and stderr as one text, and its status. */
-function analyze(...args: readonly string[]): { status: number | null; output: string } {
+function analyze(...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync('systemd-analyze', args, { encoding: 'utf8' })
   return { status, output: stdout + stderr }
 }

@@ -43,7 +43,7 @@ await t.test('an answer that is cut anywhere spoils no later one', async (t) => 
 await t.test('connections that are lost without a word are replaced each time', async (t) => {
   const { url, proxy, db } = await open(t)
   for (let round = 0; round < 4; round++) {
-    const both = (): Promise<unknown> => Promise.all([db.run(numbers, []), db.run(numbers, [])])
+    const both = () => Promise.all([db.run(numbers, []), db.run(numbers, [])])
     await until(both, 'two connections')
     const { over, transaction } = await until(async () => {
       const locked = Promise.withResolvers<void>()
@@ -141,7 +141,7 @@ await t.test('a server that hangs up is asked again, but not thousands of times'
 
 await t.test('after all kinds of faults no connection is left over', async (t) => {
   const { url, proxy, db } = await open(t)
-  const counted = async (): Promise<number> => (await run(url, OURS)).length
+  const counted = async () => (await run(url, OURS)).length
   const faults: ((proxy: TcpProxy) => void)[] = [
     (at) => at.reset(),
     (at) => at.end('to-client'),

@@ -1,5 +1,7 @@
-import { createServer, connect } from 'node:net'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, connect } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
@@ -8,9 +10,16 @@ import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
-import { inLongRun } from '../helpers/program.ts'
+import { inLongRun, recordFolder, runFolder } from '../helpers/program.ts'
 import { startOn, stallPostgres } from '../helpers/outages.ts'
-import { ownPostgres, run, startStandby } from '../helpers/postgres.ts'
+import {
+  giveToAccount,
+  ownPostgres,
+  run,
+  runProgram,
+  startClusterProcess,
+  type Cluster,
+} from '../helpers/postgres.ts'
 import { follow } from '../helpers/replays.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -22,7 +31,7 @@ await inLongRun(t, 'several hosts: the one that takes changes is used', async (t
   const database = await primary.createDatabase()
   const standby = await startStandby(t, primary)
   const sender = createSender()
-  const hosts = (...ports: readonly number[]): string => {
+  const hosts = (...ports: readonly number[]) => {
     const { username, password, pathname } = new URL(database)
     const list = ports.map((port) => `127.0.0.1:${port}`).join(',')
     return `postgres://${username}:${password}@${list}${pathname}`
@@ -122,7 +131,7 @@ await t.test('what no synchronous standby has confirmed is shown to nobody', asy
   t.equal((await send(agent, base, delivery)).status, 503, 'it waits for the standby')
   // The second one waits for the first, and is ended as all lost connections are.
   t.equal((await send(agent, base, await sender.delivery())).status, 503)
-  const waiting = async (event: string): Promise<number> => {
+  const waiting = async (event: string) => {
     const text = `select 1 from pg_stat_activity
       where query like '%hooks.lock_log()%' and '${event}' in (wait_event, wait_event_type)`
     return (await run(env.DATABASE_URL, text)).length
@@ -140,3 +149,27 @@ await t.test('what no synchronous standby has confirmed is shown to nobody', asy
   t.equal(JSON.parse(again.text).id, stream.ids[0], 'it is the same event')
   t.equal((await request(`${base}/healthz`)).status, 200)
 })
+
+/** A hot standby of a cluster, as a copy of its files; it ends with the test. */
+async function startStandby(t: Test, primary: Cluster) {
+  // Beside the run's folder, which PostgreSQL's own user may not enter.
+  const folder = mkdtempSync(join(tmpdir(), 'gatehouse-standby-'))
+  recordFolder(runFolder(), folder)
+  giveToAccount(folder)
+  const copy = ['--pgdata', join(folder, 'cluster'), '--dbname', primary.url()]
+  const options = [...copy, '--write-recovery-conf', '--checkpoint=fast', '--no-sync']
+  runProgram('pg_basebackup', options, folder)
+  const port = await freePort()
+  const url = (database?: string) => {
+    const address = new URL(primary.url(database))
+    address.port = String(port)
+    return address.href
+  }
+  const child = startClusterProcess(folder, port)
+  t.teardown(() => {
+    child.kill('SIGQUIT')
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
+  })
+  await until(async () => (await run(url(), 'select 1')).length === 1, 'the standby', 60_000)
+  return { port, url }
+}

@@ -192,7 +192,7 @@ inLongRun(
       fs
         .globSync('pg.new*', { cwd: directory })
         .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))
-    const started = (): boolean => unfinished() !== undefined
+    const started = () => unfinished() !== undefined
     while (!started() && killed.exitCode === null) await new Promise(setImmediate)
     const creators = childrenOf(Number(killed.pid))
     t.equal(creators.length, 1, 'a process of its own creates')

@@ -38,8 +38,8 @@ function flood(t: Owner, base: string, requests: string): Flooder {
   }
 }
 
-const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
-const askHere = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
+const askHere = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
 const sender = createSender()

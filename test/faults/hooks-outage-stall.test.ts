@@ -33,9 +33,8 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
     env,
     `alter table hooks.events add constraint refused check (event_type <> 'refused')`,
   )
-  const send = (type: string): ReturnType<typeof post> =>
-    post(base, 'generic/any', '{}', { 'X-Event-Type': type })
-  const waiting = async (): Promise<string | undefined> =>
+  const send = (type: string) => post(base, 'generic/any', '{}', { 'X-Event-Type': type })
+  const waiting = async () =>
     /^gatehouse_hooks_ingest_waiting (\d+)$/m.exec((await request(`${base}/metrics`)).text)?.[1]
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
   t.teardown(() => sql.end())
@@ -66,8 +65,7 @@ await t.test('repeats of one delivery wait within the bound of all', async (t) =
   const { base, env } = await startHooks(t, server)
   await addProvider(base, 'any', { open: true })
   const body = Buffer.alloc(4 * 1024 * 1024, 'x')
-  const send = (id: string): ReturnType<typeof post> =>
-    post(base, 'generic/any', body, { 'Webhook-Id': id })
+  const send = (id: string) => post(base, 'generic/any', body, { 'Webhook-Id': id })
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
   t.teardown(() => sql.end())
   let refused = 0

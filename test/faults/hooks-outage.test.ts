@@ -127,7 +127,7 @@ await t.test('PostgreSQL hangs for a while', async (t) => {
 })
 
 /** What a reader, an operator and a monitor get while there is no database. */
-async function refusedWhileDown(t: Test, base: string): Promise<void> {
+async function refusedWhileDown(t: Test, base: string) {
   for (const path of ['/healthz', ...PAGES]) {
     const answer = await request(base + path)
     t.equal(answer.status, 503, path)
@@ -150,21 +150,21 @@ async function refusedWhileDown(t: Test, base: string): Promise<void> {
 }
 
 /** A stream client as a browser is one: it comes back by itself, with the last id that it saw. */
-function followStream(t: Test, base: string): { ids: readonly number[]; saidDown(): boolean } {
+function followStream(t: Test, base: string) {
   const ids: number[] = []
   let [over, down] = [false, false]
   t.teardown(() => (over = true))
-  function read(stream: EventStream): void {
+  function read(stream: EventStream) {
     for (const event of stream.events.slice(taken)) take(event)
     taken = stream.events.length
   }
   let taken = 0
-  function take({ event, id, data }: StreamEvent): void {
+  function take({ event, id, data }: StreamEvent) {
     if (event === 'event-received') ids.push(Number(id))
     if (event === 'gap') t.fail(`an unexpected gap: ${data}`)
     if (event === 'status' && JSON.parse(data).db === 'error') down = true
   }
-  async function loop(): Promise<void> {
+  async function loop() {
     while (!over) {
       try {
         const stream = await openStream(t, `${base}/events`, {
@@ -193,7 +193,7 @@ function followStream(t: Test, base: string): { ids: readonly number[]; saidDown
  * New events reach the stream by NOTIFY and, when that is missed, by the poll. One after the other:
  * with the poll alone each would take its two seconds, which the limit for all does not leave.
  */
-async function followsAgain(t: Test, base: string, url: string, sender: Sender): Promise<void> {
+async function followsAgain(t: Test, base: string, url: string, sender: Sender) {
   const stream = await openStream(t, `${base}/events`)
   await stream.until(({ event }) => event === 'status')
   const agent = keepAlive(t, 1)
@@ -212,10 +212,10 @@ async function followsAgain(t: Test, base: string, url: string, sender: Sender):
   await stream.until(({ id }) => id === String(row?.['id']), 'an event that nobody told of')
 }
 
-async function health(base: string): Promise<number> {
+async function health(base: string) {
   return (await request(`${base}/healthz`)).status
 }
 
-function urlOf(env: Readonly<Record<string, string>>): string {
+function urlOf(env: Readonly<Record<string, string>>) {
   return env['DATABASE_URL'] ?? ''
 }

@@ -76,7 +76,7 @@ t.test('without the database nothing is acknowledged, with it everything is stor
 t.test('two instances share a stream, and a switch counts for both', async (t) => {
   const { redis, base, env } = await startQueue(t, postgres, 'orders')
   const other = await startServer(t, { ...hooks, env })
-  const clients = async (): Promise<number> =>
+  const clients = async () =>
     String(await redis.send('CLIENT', 'LIST'))
       .trim()
       .split('\n').length
@@ -88,8 +88,7 @@ t.test('two instances share a stream, and a switch counts for both', async (t) =
   t.equal(info.length, 2, 'a consumer each')
 
   await enable(other.hooks, 'queue:orders', false)
-  const page = (address: string): Promise<string> =>
-    request(`${address}/providers`).then(({ text }) => text)
+  const page = (address: string) => request(`${address}/providers`).then(({ text }) => text)
   await until(async () => (await page(base)).includes('Disabled'), 'both to know it')
   await until(async () => (await clients()) === 1, 'both to stop reading: the test alone is left')
   await addMany(redis, 'orders', 50)
@@ -101,7 +100,7 @@ t.test('two instances share a stream, and a switch counts for both', async (t) =
 t.test('a Redis that answers nobody is noticed and does not hold up the stop', async (t) => {
   const { redis, server, base } = await startQueue(t, postgres, 'orders')
   redis.freeze()
-  const broken = async (): Promise<boolean> => (await healthOf(base))['broker'] === 'error'
+  const broken = async () => (await healthOf(base))['broker'] === 'error'
   await until(broken, 'the broker to be missed', 20_000)
   redis.thaw()
   await add(redis, 'orders', 'payload', '1')

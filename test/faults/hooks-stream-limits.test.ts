@@ -88,8 +88,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   const env = await postgres.env(t)
   const server = await startServerProcess(t, { services: ['hooks'], env })
   const base = server.hooks
-  const metric = async (name: string): Promise<number> =>
-    metricOf((await ask(`${base}/metrics`)).text, name) ?? 0
+  const metric = async (name: string) => metricOf((await ask(`${base}/metrics`)).text, name) ?? 0
   const reader = await openStream(t, `${base}/events`)
   await reader.until(({ event }) => event === 'status')
   const ids: number[] = []

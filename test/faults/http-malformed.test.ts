@@ -11,7 +11,7 @@ import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds } from '../helpers/hooks.ts'
-import { BODIES, FRAMES, WEB_SOCKET, head, malformedRequests } from './malformed.ts'
+import { WEB_SOCKET, WRONG, head, malformedRequests } from './malformed.ts'
 import type { Target } from './malformed.ts'
 
 // What is no HTTP, or could be read in two ways, is answered 4xx in the service's own shape or only
@@ -87,7 +87,7 @@ const services: Readonly<Record<keyof typeof own, Service>> = {
 for (const [name, service] of Object.entries(services)) {
   const port = Number(new URL(service.base).port)
 
-  await t.test(`${name}: what is malformed`, async (t: Test) => {
+  await t.test(`${name}: what is malformed`, async (t) => {
     const cases = malformedRequests(service)
     t.ok(cases.length > 100, `${cases.length} cases`)
     await inTurn(cases, async (one) => {
@@ -100,7 +100,7 @@ for (const [name, service] of Object.entries(services)) {
     t.equal((await request(`${service.base}/healthz`)).status, 200)
   })
 
-  await t.test(`${name}: what breaks off`, async (t: Test) => {
+  await t.test(`${name}: what breaks off`, async (t) => {
     const { line, headers, body } = service
     const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
     const all = [
@@ -121,27 +121,27 @@ for (const [name, service] of Object.entries(services)) {
     t.equal(await service.count(), 0, 'nothing is stored')
   })
 
-  await t.test(`${name}: the poison is one`, async (t: Test) => {
+  await t.test(`${name}: the poison is one`, async (t) => {
     const { text } = await rawExchange(port, service.poison, { until: (got) => got.includes('}') })
     t.match(text, /^HTTP\/1\.1 20[12] /)
     t.equal(await service.count(), 1)
   })
 }
 
-await t.test('WebSockets: what is malformed', async (t: Test) => {
+await t.test('WebSockets: what is malformed', async (t) => {
   const port = Number(new URL(server.hooks).port)
   let count = 0
   /** One for each, since the newer one of a name takes the older one's place. */
-  const handshake = (...more: readonly string[]): string => {
+  const handshake = (...more: readonly string[]) => {
     const line = `GET /relay?name=malformed-${++count}&target=http://localhost/ HTTP/1.1`
     return head(line, 'Host: localhost', ...WEB_SOCKET, ...more)
   }
-  await inTurn(BODIES, async (line) => {
+  await inTurn(WRONG.webSocketBodies, async (line) => {
     const { text, closed } = await rawExchange(port, `${handshake(line)}5`, PATIENT)
     t.same(statuses(text), [400], JSON.stringify(line))
     t.ok(closed, 'the connection ends')
   })
-  await inTurn(Object.entries(FRAMES), async ([name, hex]) => {
+  await inTurn(Object.entries(WRONG.frames), async ([name, hex]) => {
     const pieces = [handshake(), Buffer.from(hex, 'hex')]
     const { text, closed } = await rawExchange(port, pieces, PATIENT)
     t.same(statuses(text), [101], name)
@@ -149,24 +149,24 @@ await t.test('WebSockets: what is malformed', async (t: Test) => {
   })
 })
 
-t.test('the server is well, and said nothing bad', async (t: Test) => {
+t.test('the server is well, and said nothing bad', async (t) => {
   for (const { base } of Object.values(services)) {
     t.equal((await request(`${base}/healthz`)).status, 200)
   }
   noFailureIn(t, server)
 })
 
-function whole(line: string, headers: readonly string[], body: string): string {
+function whole(line: string, headers: readonly string[], body: string) {
   return head(line, ...headers, 'Host: localhost', `Content-Length: ${body.length}`) + body
 }
 
 /** The status of each answer in what came. */
-function statuses(text: string): readonly number[] {
+function statuses(text: string) {
   return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 }
 
 /** The last answer is an error as the service gives it elsewhere. */
-function wellFormed(t: Test, text: string, { shape }: Service, name: string): void {
+function wellFormed(t: Test, text: string, { shape }: Service, name: string) {
   const last = text.slice(text.lastIndexOf('HTTP/1.1 '))
   const [answered = '', body = ''] = last.split('\r\n\r\n')
   t.match(answered, /^content-type: application\/(?:problem\+)?json/im, name)
@@ -176,7 +176,7 @@ function wellFormed(t: Test, text: string, { shape }: Service, name: string): vo
 }
 
 /** Sends bytes and ends this side; gives what comes until the server ends its own. */
-function halfClosed(port: number, text: string): Promise<string> {
+function halfClosed(port: number, text: string) {
   const done = Promise.withResolvers<string>()
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   let came = ''
@@ -188,9 +188,9 @@ function halfClosed(port: number, text: string): Promise<string> {
 }
 
 /** Runs a task for each item, some at a time. */
-async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<void>): Promise<void> {
+async function inTurn<T>(items: readonly T[], run: (item: T) => Promise<void>) {
   const left = [...items]
-  async function work(): Promise<void> {
+  async function work() {
     for (let item = left.shift(); item !== undefined; item = left.shift()) await run(item)
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))

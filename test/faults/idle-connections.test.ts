@@ -21,7 +21,7 @@ import {
 const OPEN_FILES = 800
 const PARTS = { hooks: 200, links: 100 }
 const LIMITED = ['sh', '-c', `ulimit -n ${OPEN_FILES}; exec "$@"`, 'sh']
-const [embedded] = backends
+const [, postgres] = backends
 
 /** Opens connections, and writes on each. */
 async function open(t: Test, base: string, count: number, text = '') {
@@ -45,7 +45,7 @@ async function connections(base: string, what: string, service: string) {
 
 await t.test('connections without a request leave room for others', async (t) => {
   const sender = createSender()
-  const env = { ...(await embedded.env(t)), ...sender.env }
+  const env = { ...(await postgres.env(t)), ...sender.env }
   const program = [...LIMITED, process.execPath, ...ENGINE_FLAGS, 'server.ts']
   const server = await startServerProcess(t, { env, program, services: ['hooks', 'links'] })
   await addProvider(server.hooks, 'open', { open: true })

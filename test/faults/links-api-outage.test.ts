@@ -63,7 +63,7 @@ await t.test(
   async (t) => {
     const answers = new Map<string, ApiResponse<Link>>()
     let over = false
-    async function write(api: Api, writer: number): Promise<void> {
+    async function write(api: Api, writer: number) {
       for (let n = 0; !over; n++) {
         const slug = `w${writer}-${n}`
         const tags = ['all', `t-${n % 5}`]

@@ -126,7 +126,7 @@ for (const [name, begin] of Object.entries(outages)) {
 }
 
 /** Resolves once the server has had the notices of all changes so far. */
-async function hearsOfAll(base: string, url: string): Promise<void> {
+async function hearsOfAll(base: string, url: string) {
   await leadsTo(base, '/herald')
   await run(url, "update links.links set url = 'https://herald.test/?heard' where slug = 'herald'")
   await run(url, "select pg_notify('links_changed', 'herald')")
@@ -137,7 +137,7 @@ async function hearsOfAll(base: string, url: string): Promise<void> {
  * Has the server lose its connections, so that it must ask the database before it trusts what it
  * has in memory: an outage is then more than the seconds for which it would not have asked.
  */
-async function forgetsToTrust(base: string, url: string): Promise<void> {
+async function forgetsToTrust(base: string, url: string) {
   // Nothing tells of this change.
   await run(url, "update links.links set url = 'https://herald.test/?new' where slug = 'herald'")
   await run(
@@ -148,7 +148,7 @@ async function forgetsToTrust(base: string, url: string): Promise<void> {
   await leadsHeraldTo(base, 'https://herald.test/?new')
 }
 
-function leadsHeraldTo(base: string, address: string): Promise<boolean> {
+function leadsHeraldTo(base: string, address: string) {
   const isThere = async () => (await leadsTo(base, '/herald')) === address
   return until(isThere, `/herald to lead to ${address}`)
 }

@@ -11,8 +11,8 @@ import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
 /** Nobody else sleeps that long: by it the processes of each operation are found. */
-const long = (name: string): string => `${600_000 + process.pid}.${name.length}`
-const sleepers = (name: string): readonly number[] => processesWith(`sleep ${long(name)}`)
+const long = (name: string) => `${600_000 + process.pid}.${name.length}`
+const sleepers = (name: string) => processesWith(`sleep ${long(name)}`)
 
 await onPostgres(
   t,
@@ -50,7 +50,7 @@ await onPostgres(
       { api, server }: OpsProcess,
       names: readonly string[],
       when: () => boolean,
-    ): Promise<OpsProcess> {
+    ) {
       const call = (operation: string) =>
         ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
       const list = names.map(call)

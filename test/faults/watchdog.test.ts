@@ -12,7 +12,7 @@ const BLOCKED = [process.execPath, '--import', './test/helpers/block-thread.ts',
 const SILENCE_MS = 1_600
 
 /** The lines of a log that say something. */
-function linesOf(server: ServerProcess, said: string): readonly Record<string, unknown>[] {
+function linesOf(server: ServerProcess, said: string) {
   const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
   return lines.filter(({ msg }) => msg === said)
 }

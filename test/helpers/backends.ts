@@ -57,7 +57,7 @@ const server: Backend = {
   query: (env, text, params = []) => run(required(env, 'DATABASE_URL'), text, params),
 }
 
-async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
+async function embeddedEnv(t: Owner, state: EmbeddedState) {
   // Also for a test that opens the engine itself.
   for (const flag of ENGINE_FLAGS) setFlagsFromString(flag)
   const env = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
@@ -67,7 +67,7 @@ async function embeddedEnv(t: Owner, state: EmbeddedState): Promise<Env> {
   return env
 }
 
-async function serverEnv(t: Owner, template?: string): Promise<Env> {
+async function serverEnv(t: Owner, template?: string) {
   const databases = await sharedPostgres()
   // Never dropped: that waits for a checkpoint of the whole cluster, which ends with the run anyway.
   const url = await databases.createDatabase(template)
@@ -102,7 +102,7 @@ export async function eachBackend<T>(
   }
 }
 
-function required(env: Env, name: string): string {
+function required(env: Env, name: string) {
   const value = env[name]
   if (value === undefined) throw new Error(`${name} is missing: hand over what backend.env gave`)
   return value
@@ -138,7 +138,7 @@ export async function seedEmbedded(env: Env, state: EmbeddedState = 'migrated'):
   await copyDatabase(join(templates, state), directory)
 }
 
-async function copyDatabase(from: string, to: string): Promise<void> {
+async function copyDatabase(from: string, to: string) {
   await mkdir(to, { recursive: true, mode: 0o700 })
   await cp(join(from, 'pg'), join(to, 'pg'), { recursive: true })
 }

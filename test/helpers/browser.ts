@@ -15,17 +15,7 @@ import { transcript } from './secrets.ts'
 export type BrowserOwner = Owner & { fail(message: string): unknown }
 
 /** How a browser looks at the product. */
-export type BrowserOptions = Pick<
-  BrowserContextOptions,
-  | 'viewport'
-  | 'hasTouch'
-  | 'isMobile'
-  | 'colorScheme'
-  | 'javaScriptEnabled'
-  | 'extraHTTPHeaders'
-  | 'locale'
-  | 'timezoneId'
-> & {
+export type BrowserOptions = BrowserContextOptions & {
   /** Origins that pages may load from (a server's base URLs); any other fails the test. */
   origins: readonly string[]
   /** Console errors that the test expects, for instance Chromium's own line about a 404. */
@@ -63,7 +53,7 @@ export function startChromium(): Promise<BrowserServer> {
   return chromium.launchServer(launchOptions())
 }
 
-function launchOptions(): { executablePath: string; args: string[] } {
+function launchOptions() {
   const executablePath = chromiumProgram()
   if (executablePath === undefined) {
     throw new Error('Chromium is missing: install it, or on Debian chromium-headless-shell')
@@ -74,7 +64,7 @@ function launchOptions(): { executablePath: string; args: string[] } {
 let shared: Promise<Browser> | undefined
 
 /** The run's Chromium, else, for a file that runs alone, one that ends with the file. */
-async function openShared(): Promise<Browser> {
+async function openShared() {
   const given = process.env[SHARED_BROWSER]
   const browser = await (given === undefined
     ? chromium.launch(launchOptions())
@@ -100,7 +90,7 @@ export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Pro
     ended = true
     await context.close()
   })
-  const fail = (message: string): void => {
+  const fail = (message: string) => {
     if (!ended) t.fail(message)
   }
 
@@ -136,12 +126,12 @@ export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Pro
   }
 }
 
-function isForeign(request: { url(): string }, own: ReadonlySet<string>): boolean {
+function isForeign(request: { url(): string }, own: ReadonlySet<string>) {
   const { protocol, origin } = new URL(request.url().replace(/^ws/, 'http'))
   return protocol.startsWith('http') && !own.has(origin)
 }
 
-async function record(response: Response): Promise<void> {
+async function record(response: Response) {
   const type = response.headers()['content-type'] ?? ''
   // Scripts and style sheets are files of the repository: their bodies cost much and can't hold a secret.
   if (!/html|json|text\/plain/.test(type)) return

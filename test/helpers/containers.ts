@@ -40,7 +40,7 @@ export async function startEngine(t: Owner, engine: Engine, refused?: number) {
     const { pathname, searchParams } = new URL(url, 'http://engine')
     const path = pathname.replace(`/v${engine.version}`, '')
     const [, , name = '', what] = path.split('/')
-    const found = (value: unknown): void => {
+    const found = (value: unknown) => {
       if (value === undefined) response.statusCode = 404
       response.end(JSON.stringify(value ?? { message: `No such container: ${name}` }))
     }

@@ -52,7 +52,7 @@ export async function startGithub(t: Owner, path: string): Promise<GithubApi> {
   let nextId = 9_007_199_254_740_993n
   let minutes = -1_000
 
-  function respond(got: Received, response: Reply): void {
+  function respond(got: Received, response: Reply) {
     if (github.fault(got, response)) return
     const url = new URL(got.path, receiver.url)
     if (got.headers.authorization !== `Bearer ${github.token}`) return problem(response, 401)
@@ -79,7 +79,7 @@ export async function startGithub(t: Owner, path: string): Promise<GithubApi> {
   }
 
   /** A page of a list; the next one is named in the header `Link`. */
-  function list(response: Reply, url: URL, name: string, rows: readonly object[]): void {
+  function list(response: Reply, url: URL, name: string, rows: readonly object[]) {
     const from = Number(url.searchParams.get(name) ?? '0')
     const shown = rows.slice(from, from + PAGE)
     url.searchParams.set(name, String(from + PAGE))
@@ -91,7 +91,7 @@ export async function startGithub(t: Owner, path: string): Promise<GithubApi> {
     response.end(exactJson(shown))
   }
 
-  async function redeliver(hook: Hook, { guid, event, body }: Attempt): Promise<void> {
+  async function redeliver(hook: Hook, { guid, event, body }: Attempt) {
     const { status } = await request(hook.url, {
       method: 'POST',
       headers: {
@@ -132,16 +132,16 @@ export async function startGithub(t: Owner, path: string): Promise<GithubApi> {
   return github
 }
 
-function problem(response: Reply, status: number): void {
+function problem(response: Reply, status: number) {
   response.writeHead(status, { 'content-type': 'application/json' }).end('{"message":"No"}')
 }
 
-function timeOf(ms: number): string {
+function timeOf(ms: number) {
   return `${new Date(ms).toISOString().slice(0, 19)}Z`
 }
 
 /** JSON with ids as numbers of all their digits. */
-function exactJson(rows: readonly object[]): string {
+function exactJson(rows: readonly object[]) {
   const text = JSON.stringify(rows, (_, value: unknown) =>
     typeof value === 'bigint' ? `${value}n` : value,
   )

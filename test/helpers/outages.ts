@@ -52,7 +52,7 @@ export async function refuseRows(
   when: string,
   errcode = 'P0001',
 ): Promise<() => Promise<void>> {
-  const query = async (text: string): Promise<void> => void (await postgres.query(env, text))
+  const query = async (text: string) => void (await postgres.query(env, text))
   await query(
     `create or replace function public.refuse() returns trigger language plpgsql
          as $$ begin raise exception 'refused by the test' using errcode = tg_argv[0]; end $$`,
@@ -75,7 +75,7 @@ export async function rollbacks(env: Env): Promise<number> {
 export async function stallPostgres(t: Owner, cluster: Cluster): Promise<() => void> {
   const parent = await parentOf(cluster.url())
   const stopped = [parent]
-  const goOn = (): void => signalAll(stopped, 'SIGCONT')
+  const goOn = () => signalAll(stopped, 'SIGCONT')
   t.teardown(goOn)
   // First of all: it must start no session between the look and the stop.
   signalAll(stopped, 'SIGSTOP')
@@ -85,13 +85,13 @@ export async function stallPostgres(t: Owner, cluster: Cluster): Promise<() => v
 }
 
 /** The process that all sessions and helpers of a cluster are children of. */
-async function parentOf(url: string): Promise<number> {
+async function parentOf(url: string) {
   const query = 'select pid from pg_stat_activity where pid <> pg_backend_pid() limit 1'
   const [helper] = await run(url, query)
   return Number(statFields(Number(helper?.['pid']))[1])
 }
 
-function signalAll(pids: readonly number[], signal: NodeJS.Signals): void {
+function signalAll(pids: readonly number[], signal: NodeJS.Signals) {
   for (const pid of pids) {
     try {
       process.kill(pid, signal)

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
 import {
   chownSync,
   closeSync,
@@ -62,7 +63,7 @@ export async function ownPostgres(t: Owner, disk?: SmallDisk): Promise<Cluster> 
 const ROOM_BYTES = 10 * 2 ** 30
 
 /** Where clusters are made: in memory where there is room, because a new database costs a quarter there. */
-function clusterParent(): string {
+function clusterParent() {
   const memory = '/dev/shm'
   try {
     const { bavail, bsize } = statfsSync(memory)
@@ -81,11 +82,11 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
   const databases = databasesAt(`postgres://gatehouse:${password}@127.0.0.1:${port}/postgres`)
   let child: ChildProcess | undefined
 
-  const removeAtExit = (): void => {
+  const removeAtExit = () => {
     child?.kill('SIGQUIT')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
-  async function start(): Promise<void> {
+  async function start() {
     const started = startClusterProcess(folder, port, disk?.on)
     child = started
     await until(
@@ -96,16 +97,17 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
       'PostgreSQL to accept connections',
       60_000,
     )
-    if (hasEnded(started)) throw new Error(`PostgreSQL did not start: ${clusterLogTail(folder)}`)
+    if (!hasEnded(started)) return
+    const lines = readFileSync(clusterLog(folder), 'utf8').trim().split('\n')
+    throw new Error(`PostgreSQL did not start: ${lines.slice(-5).join(' | ')}`)
   }
-  async function stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+  async function stop(mode: 'fast' | 'immediate' = 'fast') {
     if (child === undefined || hasEnded(child)) return
-    const ended = Promise.withResolvers<void>()
-    child.once('exit', () => ended.resolve())
+    const ended = once(child, 'exit')
     child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
-    await ended.promise
+    await ended
   }
-  async function destroy(): Promise<void> {
+  async function destroy() {
     await stop('immediate')
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
     process.off('exit', removeAtExit)
@@ -122,41 +124,6 @@ export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
   return { ...databases, port, start, stop, destroy }
 }
 
-/** A hot standby of a cluster, as a copy of its files; it ends with the test. About 3 s. */
-export async function startStandby(
-  t: Owner,
-  primary: Cluster,
-): Promise<Pick<Cluster, 'port' | 'url'>> {
-  const folder = await mkdtemp(join(tmpdir(), 'gatehouse-standby-'))
-  recordFolder(runFolder(), folder)
-  const account = clusterAccount()
-  if (account.uid !== undefined) chownSync(folder, account.uid, account.gid ?? account.uid)
-  const { file, args, as } = command('pg_basebackup', [
-    '--pgdata',
-    join(folder, 'cluster'),
-    '--dbname',
-    primary.url(),
-    '--write-recovery-conf',
-    '--checkpoint=fast',
-    '--no-sync',
-  ])
-  const result = spawnSync(file, args, { ...as, cwd: folder, encoding: 'utf8' })
-  if (result.status !== 0) throw new Error(`pg_basebackup failed: ${result.stderr}`)
-  const port = await freePort()
-  const url = (database?: string): string => {
-    const address = new URL(primary.url(database))
-    address.port = String(port)
-    return address.href
-  }
-  const child = startClusterProcess(folder, port)
-  t.teardown(async () => {
-    child.kill('SIGQUIT')
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 })
-  })
-  await until(async () => (await run(url(), 'select 1')).length === 1, 'the standby', 60_000)
-  return { port, url }
-}
-
 let shared: Promise<Databases> | undefined
 
 /** The run's cluster, else, for a file that runs alone, one that ends with the file. */
@@ -165,9 +132,9 @@ export function sharedPostgres(): Promise<Databases> {
   return shared
 }
 
-async function openShared(): Promise<Databases> {
-  const given = process.env[SHARED_POSTGRES]
-  if (given !== undefined && given !== '') return databasesAt(given)
+async function openShared() {
+  const given = sharedUrl()
+  if (given !== undefined) return databasesAt(given)
   const cluster = await startPostgres()
   await makeServerTemplate(cluster)
   // Loaded here only: importing tap in the runner would print a TAP report of its own.
@@ -188,7 +155,8 @@ export async function run(
   text: string,
   params: readonly postgres.ParameterOrJSON<never>[] = [],
 ): Promise<readonly postgres.Row[]> {
-  const isShared = new URL(url).host === sharedHost()
+  const given = sharedUrl()
+  const isShared = given !== undefined && new URL(url).host === new URL(given).host
   const sql = isShared ? keptConnections(url) : postgres(url, { ...CONNECTION, max: 1 })
   try {
     const rows = await sql.unsafe(text, [...params])
@@ -208,21 +176,18 @@ const kept = new Map<string, postgres.Sql>()
  * Connections to a database of the run's cluster, which end when nobody has used them for a moment: opening one takes ten
  * times as long as most statements. A cluster that a test stops gets new ones each time.
  */
-function keptConnections(url: string): postgres.Sql {
-  const known = kept.get(url)
-  if (known !== undefined) return known
-  const opened = postgres(url, { ...CONNECTION, max: 5, idle_timeout: 0.2 })
-  kept.set(url, opened)
-  return opened
+function keptConnections(url: string) {
+  return kept.getOrInsertComputed(url, () =>
+    postgres(url, { ...CONNECTION, max: 5, idle_timeout: 0.2 }),
+  )
 }
 
-function sharedHost(): string | undefined {
-  const given = process.env[SHARED_POSTGRES]
-  return given === undefined || given === '' ? undefined : new URL(given).host
+function sharedUrl() {
+  return process.env[SHARED_POSTGRES] || undefined
 }
 
 function databasesAt(admin: string): Databases {
-  const url = (database = 'postgres'): string => {
+  const url = (database = 'postgres') => {
     const address = new URL(admin)
     address.pathname = `/${database}`
     return address.href
@@ -235,42 +200,51 @@ function databasesAt(admin: string): Databases {
       return url(name)
     },
     async dropDatabase(address) {
-      await run(
-        admin,
-        `drop database if exists ${new URL(address).pathname.slice(1)} with (force)`,
-      )
+      const name = new URL(address).pathname.slice(1)
+      await run(admin, `drop database if exists ${name} with (force)`)
     },
   }
 }
 
-function hasEnded(child: ChildProcess): boolean {
+function hasEnded(child: ChildProcess) {
   return child.pid === undefined || child.exitCode !== null || child.signalCode !== null
 }
 
-/** Who runs the cluster: initdb and postgres refuse root. */
+/** Who runs PostgreSQL, which refuses root. */
 type Account = { uid?: number; gid?: number }
 
-/** Creates the cluster's files in `folder`; the superuser is `gatehouse`, signing in by password. */
-export function initializeCluster(folder: string, password: string, disk?: SmallDisk): void {
-  const account = clusterAccount()
+/** Creates the files of a cluster; its superuser is `gatehouse`, who signs in by password. */
+function initializeCluster(folder: string, password: string, disk?: SmallDisk) {
   const seen = disk?.seen ?? folder
-  if (account.uid !== undefined) chownSync(seen, account.uid, account.gid ?? account.uid)
-  const passwordFile = join(folder, 'password')
+  giveToAccount(seen)
   writeFileSync(join(seen, 'password'), password, { mode: 0o644 })
   const options = ['--pgdata', join(folder, 'cluster'), '--username=gatehouse', '--encoding=UTF8']
   // Its password is asked for in plain text: the exchange of scram would be a third of what a connection costs.
-  const access = ['--auth=password', `--pwfile=${passwordFile}`]
+  const access = ['--auth=password', `--pwfile=${join(folder, 'password')}`]
   // Only the set-up skips fsync: the server that the tests use runs with it.
   const locale = ['--locale=C.UTF-8', '--no-sync', '--no-instructions']
-  const { file, args, as } = command('initdb', [...options, ...access, ...locale], disk?.on)
-  const result = spawnSync(file, args, { ...as, cwd: folder, encoding: 'utf8' })
-  if (result.status !== 0) throw new Error(`initdb failed, expected status 0: ${result.stderr}`)
+  runProgram('initdb', [...options, ...access, ...locale], folder, disk?.on)
 }
 
-/**
- * Starts the server on a port of 127.0.0.1 in the foreground, so that it is our child and its id is
- * known. Its log goes to the transcripts.
- */
+/** Makes a folder that of the account. */
+export function giveToAccount(folder: string): void {
+  const { uid, gid = uid } = clusterAccount()
+  if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
+}
+
+/** Runs a program of PostgreSQL to its end, as the account. */
+export function runProgram(
+  name: string,
+  options: readonly string[],
+  cwd: string,
+  on?: readonly string[],
+): void {
+  const { file, args, as } = command(name, options, on)
+  const { status, stderr } = spawnSync(file, args, { ...as, cwd, encoding: 'utf8' })
+  if (status !== 0) throw new Error(`${name} failed, expected status 0: ${stderr}`)
+}
+
+/** Starts the server in the foreground, so that it is our child. Its log goes to the transcripts. */
 export function startClusterProcess(
   folder: string,
   port: number,
@@ -286,27 +260,18 @@ export function startClusterProcess(
     'autovacuum_naptime=1d',
     'log_line_prefix=%m [%p] ',
   ]
-  const options = [
-    '-D',
-    join(folder, 'cluster'),
-    ...settings.flatMap((setting) => ['-c', setting]),
-  ]
+  const options = settings.flatMap((setting) => ['-c', setting])
+  const { file, args, as } = command('postgres', ['-D', join(folder, 'cluster'), ...options], on)
   const log = openSync(clusterLog(folder), 'a')
-  // Detached: Ctrl-C in the terminal reaches the runner, which ends its cluster in order.
   const stdio: ['ignore', number, number] = ['ignore', log, log]
-  const { file, args, as } = command('postgres', options, on)
+  // Detached: Ctrl-C in the terminal reaches the runner, which ends its cluster in order.
   const child = spawn(file, args, { ...as, cwd: folder, stdio, detached: true })
   closeSync(log)
   if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
   return child
 }
 
-/** The end of the cluster's log, for an error message. */
-export function clusterLogTail(folder: string): string {
-  return readFileSync(clusterLog(folder), 'utf8').trim().split('\n').slice(-5).join(' | ')
-}
-
-function clusterLog(folder: string): string {
+function clusterLog(folder: string) {
   return join(runFolder(), `${folder.split('/').at(-1)}.log`)
 }
 
@@ -315,29 +280,22 @@ function command(
   name: string,
   options: readonly string[],
   [enter, ...inside]: readonly string[] = [],
-): { file: string; args: string[]; as: Account } {
-  const account = clusterAccount()
-  if (enter === undefined) return { file: program(name), args: [...options], as: account }
-  const { uid, gid } = account
-  const user = uid === undefined ? [] : [`--setuid=${uid}`, `--setgid=${gid}`]
-  return { file: enter, args: [...inside, '--wd=/', ...user, program(name), ...options], as: {} }
-}
-
-function program(name: string): string {
-  const folder = postgresPrograms()
-  if (folder === undefined) {
+) {
+  const programs = postgresPrograms()
+  if (programs === undefined) {
     throw new Error('PostgreSQL is missing: install it, on Debian apt-get install postgresql')
   }
-  return join(folder, name)
+  const [program, account] = [join(programs, name), clusterAccount()]
+  if (enter === undefined) return { file: program, args: [...options], as: account }
+  const { uid, gid } = account
+  const user = uid === undefined ? [] : [`--setuid=${uid}`, `--setgid=${gid}`]
+  return { file: enter, args: [...inside, '--wd=/', ...user, program, ...options], as: {} }
 }
 
 /** The account that runs PostgreSQL and what refuses root as it does. */
 export function clusterAccount(): Account {
   if (process.getuid?.() !== 0) return {}
-  const entry = readFileSync('/etc/passwd', 'utf8')
-    .split('\n')
-    .map((line) => line.split(':'))
-    .find(([name]) => name === 'postgres')
-  if (entry === undefined) return { uid: 65534, gid: 65534 }
-  return { uid: Number(entry[2]), gid: Number(entry[3]) }
+  const [, uid = 65534, gid = 65534] =
+    /^postgres:[^:]*:(\d+):(\d+):/m.exec(readFileSync('/etc/passwd', 'utf8')) ?? []
+  return { uid: Number(uid), gid: Number(gid) }
 }

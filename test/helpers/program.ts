@@ -92,7 +92,7 @@ export function endOrphans(folder: string): void {
   }
 }
 
-function endProcess(pid: number, started: string): void {
+function endProcess(pid: number, started: string) {
   // A pid is used again by the system; pid and start time together are not.
   if (startTime(pid) !== started) return
   try {
@@ -102,7 +102,7 @@ function endProcess(pid: number, started: string): void {
   }
 }
 
-function recorded(folder: string): readonly Recorded[] {
+function recorded(folder: string) {
   try {
     const lines = readFileSync(join(folder, LIST), 'utf8').trim().split('\n')
     return lines.map((line): Recorded => JSON.parse(line))
@@ -112,7 +112,7 @@ function recorded(folder: string): readonly Recorded[] {
 }
 
 /** Clock ticks at which a process started, by Linux's /proc; undefined when it is gone or a zombie. */
-function startTime(pid: number): string | undefined {
+function startTime(pid: number) {
   try {
     const fields = statFields(pid)
     return fields[0] === 'Z' ? undefined : fields[19]

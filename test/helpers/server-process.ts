@@ -52,9 +52,9 @@ export async function startServerProcess(
   // Line by line: a long run says more than one string holds.
   const lines: string[] = []
   let begun = ''
-  const stderr = (): string => [...lines.slice(-LINES_TOLD), begun].join('\n')
+  const stderr = () => [...lines.slice(-LINES_TOLD), begun].join('\n')
   const ready = Promise.withResolvers<Addresses>()
-  const said = (what: string): Error =>
+  const said = (what: string) =>
     new Error(`'${args.join(' ')}' ${what} its ready line; its output: ${stdout}${stderr()}`)
 
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -83,7 +83,7 @@ export async function startServerProcess(
     (error: unknown) => ready.reject(error),
   )
 
-  async function end(signal: NodeJS.Signals): Promise<Exit> {
+  async function end(signal: NodeJS.Signals) {
     asked = true
     if (!over) child.kill(signal)
     const last = setTimeout(() => child.kill('SIGKILL'), STOP_MS)

@@ -84,11 +84,11 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   let stopped: Promise<Exit> | undefined
   let failure: Error | undefined
   void program.failed.then((error) => (failure = error))
-  function stop(): Promise<Exit> {
+  function stop() {
     stopped ??= end()
     return stopped
   }
-  async function end(): Promise<Exit> {
+  async function end() {
     try {
       await program.close(0)
       return { code: 0, signal: null }
@@ -128,7 +128,7 @@ export function keepCalls(addresses: Addresses): void {
 
 /** The addresses as properties that throw where a service was not started. */
 export function serverAddresses(addresses: Addresses): Record<Service, string> {
-  const address = (service: Service): string => {
+  const address = (service: Service) => {
     const found = addresses[service]
     if (found === undefined) throw new Error(`${service} was not started: name it in services`)
     return found

@@ -1,8 +1,10 @@
+import { once } from 'node:events'
 import { request } from 'node:http'
 import type { IncomingMessage } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import type { Owner } from './owner.ts'
 import { transcript } from './secrets.ts'
+import { until } from './until.ts'
 
 /** One message of a stream. `event` is `message` when the server names none. */
 export type StreamEvent = { event: string; id: string | undefined; data: string }
@@ -40,12 +42,6 @@ export type EventStream = {
   readonly closed: Promise<void>
 }
 
-type Waiter = {
-  passes: (event: StreamEvent) => boolean
-  found: (event: StreamEvent) => void
-  lost: () => void
-}
-
 /** Opens a server-sent event stream and collects it; it is closed with the test. */
 export async function openStream(
   t: Owner,
@@ -55,26 +51,19 @@ export async function openStream(
   const incoming = await open(url, options)
   const events: StreamEvent[] = []
   const comments: string[] = []
-  const waiters = new Set<Waiter>()
   const over = Promise.withResolvers<void>()
-  let [retry, lastEventId, ended]: [number | undefined, string | undefined, boolean] = [
-    undefined,
-    options.lastEventId,
-    false,
-  ]
+  let retry: number | undefined
+  let lastEventId = options.lastEventId
+  let isOver = false
   let line = ''
   // The parser tells of no id that comes without data.
-  function noteIds(text: string): void {
+  function noteIds(text: string) {
     const lines = (line + text).split('\n')
     line = lines.pop() ?? ''
     for (const one of lines) if (one.startsWith('id: ')) lastEventId = one.slice(4)
   }
   const parser = createParser({
-    onEvent({ event = 'message', id, data }) {
-      const message = { event, id, data }
-      events.push(message)
-      for (const waiter of waiters) if (waiter.passes(message)) waiter.found(message)
-    },
+    onEvent: ({ event = 'message', id, data }) => events.push({ event, id, data }),
     onRetry: (milliseconds) => (retry = milliseconds),
     onComment: (comment) => comments.push(comment),
   })
@@ -86,34 +75,11 @@ export async function openStream(
   // A cut connection is an end like any other here.
   incoming.on('error', () => undefined)
   incoming.on('close', () => {
-    ended = true
-    for (const waiter of waiters) waiter.lost()
+    isOver = true
     over.resolve()
   })
-  const close = (): void => void incoming.destroy()
+  const close = () => void incoming.destroy()
   t.teardown(close)
-
-  function until(
-    passes: (event: StreamEvent) => boolean,
-    what = 'a message',
-    timeoutMs = 10_000,
-  ): Promise<StreamEvent> {
-    const known = events.find(passes)
-    if (known !== undefined) return Promise.resolve(known)
-    const waited = Promise.withResolvers<StreamEvent>()
-    const say = (why: string): Error =>
-      new Error(`waited for ${what}: ${why} after ${events.length} messages`)
-    if (ended) return Promise.reject(say('the stream had ended'))
-    const lost = (): void => waited.reject(say('the stream ended'))
-    const waiter: Waiter = { passes, found: waited.resolve, lost }
-    waiters.add(waiter)
-    const timer = setTimeout(() => waited.reject(say(`nothing in ${timeoutMs} ms`)), timeoutMs)
-    return waited.promise.finally(() => {
-      clearTimeout(timer)
-      waiters.delete(waiter)
-    })
-  }
-
   return {
     status: incoming.statusCode ?? 0,
     headers: incoming.headers,
@@ -125,7 +91,12 @@ export async function openStream(
     get lastEventId() {
       return lastEventId
     },
-    until,
+    async until(passes, what = 'a message', timeoutMs = 10_000) {
+      const look = () => events.find(passes) ?? isOver
+      const found = await until(look, what, timeoutMs)
+      if (found !== true) return found
+      throw new Error(`waited for ${what}: the stream ended after ${events.length} messages`)
+    },
     pause: () => void incoming.pause(),
     resume: () => void incoming.resume(),
     close,
@@ -133,14 +104,15 @@ export async function openStream(
   }
 }
 
-function open(url: string, options: StreamOptions): Promise<IncomingMessage> {
+async function open(url: string, options: StreamOptions) {
   const { headers = {}, lastEventId, timeoutMs = 10_000 } = options
   const resume = lastEventId === undefined ? {} : { 'Last-Event-ID': lastEventId }
-  const opened = Promise.withResolvers<IncomingMessage>()
   const all = { Accept: 'text/event-stream', ...resume, ...headers }
-  const outgoing = request(url, { agent: false, headers: all }, opened.resolve)
+  const outgoing = request(url, { agent: false, headers: all })
   const timer = setTimeout(() => outgoing.destroy(new Error('no answer')), timeoutMs)
-  outgoing.on('error', opened.reject)
   outgoing.end()
-  return opened.promise.finally(() => clearTimeout(timer))
+  const [incoming]: IncomingMessage[] = await once(outgoing, 'response')
+  clearTimeout(timer)
+  if (incoming === undefined) throw new Error('no answer')
+  return incoming
 }

@@ -56,7 +56,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
   let hangsUp = false
   let accepted = 0
 
-  function accept(client: Socket): void {
+  function accept(client: Socket) {
     accepted++
     hold(client)
     if (hangsUp) return void client.resume().end()
@@ -71,12 +71,12 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
     )
   }
 
-  function hold(socket: Socket): void {
+  function hold(socket: Socket) {
     sockets.add(socket)
     socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
   }
 
-  function resetBoth(pair: Pair): void {
+  function resetBoth(pair: Pair) {
     // A side of a lost connection hears nothing of the other one's end.
     if (pair.lost) return
     open.delete(pair)
@@ -87,7 +87,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
     }
   }
 
-  async function carry(pair: Pair, way: Way): Promise<void> {
+  async function carry(pair: Pair, way: Way) {
     const [from, to] = sides(pair, way)
     try {
       for await (const chunk of from.iterator({ destroyOnReturn: false })) {
@@ -109,12 +109,12 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
   }
 
   /** Resolves when bytes may go this way. */
-  async function leave(pair: Pair, way: Way): Promise<void> {
+  async function leave(pair: Pair, way: Way) {
     while (stalled.includes(way)) await goesOn.promise
     if (pair.lost) await new Promise(() => undefined)
   }
 
-  function piecesOf(chunk: Buffer): readonly Buffer[] {
+  function piecesOf(chunk: Buffer) {
     if (pieces === undefined) return [chunk]
     const cut: Buffer[] = []
     for (let at = 0; at < chunk.length;) {
@@ -125,7 +125,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
     return cut
   }
 
-  async function listen(at: number): Promise<Server> {
+  async function listen(at: number) {
     const server = createServer({ noDelay: true, allowHalfOpen: true }, accept)
     await once(server.listen(at, '127.0.0.1'), 'listening')
     return server

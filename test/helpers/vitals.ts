@@ -56,7 +56,7 @@ export async function openDoctor(t: Owner): Promise<Doctor> {
 }
 
 /** Where the open files of a process lead; one that has just been closed is none. */
-function openFiles(pid: number): readonly string[] {
+function openFiles(pid: number) {
   const folder = `/proc/${pid}/fd`
   return readdirSync(folder).flatMap((name) => {
     try {

@@ -16,7 +16,7 @@ export type Answered = {
 const BY_WEIGHT: readonly Level[] = ['info', 'warning', 'critical']
 
 /** `old` is in "older", and not in "threshold". */
-function beginsWord(term: string): RegExp {
+function beginsWord(term: string) {
   const start = /^[\p{L}\p{N}]/u.test(term) ? String.raw`(?<![\p{L}\p{N}])` : ''
   return new RegExp(start + RegExp.escape(term), 'iu')
 }
@@ -27,7 +27,7 @@ export function judge(
   { said, levels, ran, problem }: Answered,
 ): readonly string[] {
   const { names, never = [], runs, worst_level = 'critical' } = expects
-  const has = (term: string): boolean => beginsWord(term).test(said)
+  const has = (term: string) => beginsWord(term).test(said)
   const missing = names.filter((term) => ![term].flat().some(has))
   const all = services.flatMap(({ operations = [] }) => operations)
   const forbidden = expects.never_runs ?? all.filter((name) => name !== runs)

@@ -22,7 +22,7 @@ export type MadeUpHost = {
 
 /** Sets the host of an incident up in a folder, where another one may have been. */
 export function setUpHost(folder: string, incident: Incident, page: string): MadeUpHost {
-  const place = (name: string): string => join(folder, name)
+  const place = (name: string) => join(folder, name)
   const [bin, files, ran] = [place('bin'), place('files'), place('ran')]
   for (const path of [bin, files, place('checks'), place('operations'), place('outputs'), ran]) {
     rmSync(path, { recursive: true, force: true })

@@ -44,8 +44,8 @@ function readOptions() {
   return parseArgs({ options: OPTIONS }).values
 }
 
-async function main(values: Values): Promise<number> {
-  const all = await listIncidents()
+async function main(values: Values) {
+  const all = listIncidents()
   const { only = all.map(({ name }) => name), recorded, list } = values
   const unknown = only.find((name) => !all.some((incident) => incident.name === name))
   if (unknown !== undefined) return refuse(`there is no incident "${unknown}": --list names them`)
@@ -66,11 +66,7 @@ async function main(values: Values): Promise<number> {
   }
 }
 
-async function playAll(
-  owner: Owner,
-  values: Values,
-  chosen: readonly NamedIncident[],
-): Promise<number> {
+async function playAll(owner: Owner, values: Values, chosen: readonly NamedIncident[]) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-incidents-'))
   owner.teardown(() => rmSync(folder, { recursive: true, force: true }))
   const { recorded } = values
@@ -106,28 +102,28 @@ async function playAll(
 }
 
 /** Plays an incident and prints its row; gives whether the answer was good. */
-async function playOne(stage: Stage, incident: NamedIncident): Promise<boolean> {
+async function playOne(stage: Stage, incident: NamedIncident) {
   const played = await stage.play(incident)
   const wrong = judge(incident, played)
   say(row([incident.name, wrong.length === 0 ? 'yes' : 'no', wrong.join('; '), ...spent(played)]))
   return wrong.length === 0
 }
 
-function spent({ turns, tokens, cost, seconds }: Played): readonly string[] {
+function spent({ turns, tokens, cost, seconds }: Played) {
   const dollars = cost === null ? 'unknown' : `$${cost.toFixed(4)}`
   return [String(turns), tokens.toLocaleString('en'), dollars, seconds.toFixed(1)]
 }
 
 /** A row of a Markdown table. */
-function row(cells: readonly string[]): string {
+function row(cells: readonly string[]) {
   return `| ${cells.map((cell) => cell.replaceAll(/\s*\|\s*|\s+/g, ' ')).join(' | ')} |`
 }
 
-function refuse(problem: string): number {
+function refuse(problem: string) {
   process.stderr.write(`${problem}\n`)
   return 2
 }
 
-function say(line: string): void {
+function say(line: string) {
   process.stdout.write(`${line}\n`)
 }

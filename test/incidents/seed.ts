@@ -27,7 +27,7 @@ const WEEK_MIN = 7 * 24 * 60
 /** Gives an empty database the states, changes and events of an incident. */
 export async function seed(db: Database, incident: NamedIncident, now: Date): Promise<void> {
   await db.run({ name: 'incidents.empty', text: EMPTY }, [])
-  const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000)
+  const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
   const states = incident.services.flatMap(({ name: service, checks }) =>
     checks.flatMap((check) => {
       return periodsOf(check).map(({ since_min, ...period }) => ({

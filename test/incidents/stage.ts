@@ -80,7 +80,7 @@ export async function openStage(t: Owner, options: StageOptions): Promise<Stage>
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(options.database, log)
   t.teardown(close)
   await migrate(db)
-  const folder = (name: string): string => join(options.folder, name)
+  const folder = (name: string) => join(options.folder, name)
   for (const name of ['host', 'results']) mkdirSync(folder(name), { recursive: true })
   let host: MadeUpHost | undefined
   let pages: NamedIncident['pages'] = {}

@@ -73,7 +73,7 @@ await t.test('an answer reaches a client that reads slowly', async (t) => {
   socket.pause()
   const ask = `GET /log/${id}/payload HTTP/1.1\r\nHost: localhost\r\n\r\n`
   socket.write(ask.repeat(COPIES))
-  const answered = (): boolean =>
+  const answered = () =>
     server.logs().filter((line) => line.includes('/log/:id/payload')).length === COPIES
   await until(answered, 'the answers to be given')
   await stopping()

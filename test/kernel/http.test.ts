@@ -67,7 +67,7 @@ async function listen(
   await listener.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => listener.close(0))
   const { port } = listener.server.address() as AddressInfo
-  const all = (): string => {
+  const all = () => {
     log.flush()
     return lines
   }
@@ -117,7 +117,7 @@ t.test('requests of one packet are answered in order, each by itself', async (t:
     route('/well', bytesReply('well', 'text/plain')),
     route('/no-header', bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
   ])
-  const ask = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
+  const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
   const paths = ['/well', '/no-header', '/well', '/none', '/well']
   // In one packet, so that all of them are read at once.
   const { text } = await rawExchange(port, paths.map(ask).join(''), {

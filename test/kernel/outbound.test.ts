@@ -201,7 +201,7 @@ t.test('an answer that does not come, or never ends, holds nobody', async (t) =>
 
   const endless = await startReceiver(t, (_, response) => {
     response.writeHead(200)
-    const pour = (): void => {
+    const pour = () => {
       while (response.writable && response.write(Buffer.alloc(65_536, 'x')));
       response.once('drain', pour)
     }

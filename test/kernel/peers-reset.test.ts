@@ -14,7 +14,7 @@ import { startServerProcess } from '../helpers/server-process.ts'
 const RESETS = 40
 
 /** The bytes of a form post. */
-function form(path: string, body: string, ...headers: readonly string[]): string {
+function form(path: string, body: string, ...headers: readonly string[]) {
   const head = [
     `POST ${path} HTTP/1.1`,
     'Host: localhost',
@@ -40,9 +40,9 @@ await t.test(
     await seedEmbedded(env)
     const services = ['hooks', 'links'] as const
     const server = await startServerProcess(t, { services, env, program: IN_OWN_NETWORK })
-    const portOf = (address: string): number => Number(new URL(address).port)
+    const portOf = (address: string) => Number(new URL(address).port)
     const [hooks, links] = [portOf(server.hooks), portOf(server.links)]
-    const ask = (port: number, text: string, from: string): Promise<string> =>
+    const ask = (port: number, text: string, from: string) =>
       callInside(server.pid, { host: from === STRANGER ? HERE : from, port, from, text })
 
     const attacks: readonly (readonly [port: number, text: string])[] = [
@@ -53,7 +53,7 @@ await t.test(
       ],
       [hooks, 'no HTTP at all\r\n\r\n'],
     ]
-    const attack = (): Promise<readonly string[]> =>
+    const attack = () =>
       Promise.all(
         attacks.map(([port, text]) =>
           callInside(server.pid, { host: HERE, port, from: STRANGER, text, resets: RESETS }),

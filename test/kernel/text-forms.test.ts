@@ -27,7 +27,7 @@ t.test('durations as text', async (t) => {
   }
 })
 
-function named(list: string, url: string): boolean {
+function named(list: string, url: string) {
   return parseHosts(list)(new URL(url))
 }
 

@@ -36,7 +36,7 @@ async function listen(t: Test): Promise<Server> {
   const sockets: Socket[] = []
   const server = createServer()
   server.on('upgrade', (request, socket, head) => {
-    const open = (channel: Channel): void => void channels.push(channel)
+    const open = (channel: Channel) => void channels.push(channel)
     const reply = { status: 101, protocol: 'test', maxMessage: 64 * 1024 * 1024, open } as const
     acceptChannel(request, { socket, head }, reply, 'id', clock)
   })

@@ -116,7 +116,7 @@ async function startAlertmanager(t: Owner, ops: string): Promise<Alertmanager> {
     await ended
   })
   const base = `http://127.0.0.1:${port}`
-  const isReady = async (): Promise<boolean> => {
+  const isReady = async () => {
     if (child.exitCode !== null) throw new Error(readFileSync(log, 'utf8').slice(-500))
     return (await request(`${base}/-/ready`).catch(() => undefined))?.status === 200
   }

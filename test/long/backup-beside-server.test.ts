@@ -41,13 +41,13 @@ t.test('backups beside a server on the embedded engine', async (t) => {
   const restored = await storedEvents(postgres, live)
   t.same(lostOf(before, restored), [], 'what was acknowledged before it began is in it')
 
-  await t.test('ended on its way', (t: Test) => endedOnTheWay(t, server, env))
+  await t.test('ended on its way', (t) => endedOnTheWay(t, server, env))
   await server.stop()
   t.same(lostOf(load.acked, await storedEvents(embedded, env)), [], 'the server lost nothing')
 })
 
 /** Backups that are killed, stopped, and left by their server. */
-async function endedOnTheWay(t: Test, server: ServerProcess, env: Env): Promise<void> {
+async function endedOnTheWay(t: Test, server: ServerProcess, env: Env) {
   const copy = join(env['GATEHOUSE_DATA_DIR'] ?? '', 'copy')
   const others = await temporaryFolder(t, 'backups')
   /** A backup that has begun, and stands still until it goes on. */

@@ -77,7 +77,7 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
       ids.push(ackOf(one, answer).id)
     }
   }
-  const pay = async (at: number): Promise<number> => {
+  const pay = async (at: number) => {
     const body = JSON.stringify({ id: `evt_${Math.random()}`, type: 'charge.succeeded' })
     const signed = paymentsHeaders(key, body, { at: Math.floor(at / 1_000) })
     const headers = { 'Content-Type': 'application/json', ...signed }
@@ -101,8 +101,8 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
       const running = await present()
       t.ok(running)
       clock.set(ahead)
-      const now = (): number => Date.now() + ahead
-      const follows = async (): Promise<boolean> => {
+      const now = () => Date.now() + ahead
+      const follows = async () => {
         const stream = await openStream(t, `${hooks}/events`)
         const { data } = await stream.until(({ event }) => event === 'status')
         stream.close()
@@ -199,7 +199,7 @@ type SetClock = {
  */
 async function openSetClock(t: Owner): Promise<SetClock> {
   const file = join(await temporaryFolder(t, 'clock'), 'ahead')
-  const set = (aheadMs: number): void => {
+  const set = (aheadMs: number) => {
     writeFileSync(`${file}.new`, String(aheadMs))
     renameSync(`${file}.new`, file)
   }

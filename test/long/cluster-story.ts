@@ -2,7 +2,7 @@ import { t, type Test } from 'tap'
 import { addDestination, eventOf, untilListed } from '../helpers/destinations.ts'
 import { createSender } from '../helpers/deliveries.ts'
 import { linksServer } from '../helpers/links.ts'
-import { assertKept, assertRefusals, startServiceLoad, type ServiceLoad } from '../helpers/load.ts'
+import { assertKept, assertRefusals, startServiceLoad, type ServiceLoad } from './service-load.ts'
 import { inventoryFile } from '../helpers/ops.ts'
 import { run } from '../helpers/postgres.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
@@ -123,7 +123,7 @@ async function loseLeader(
 }
 
 /** Waits until each load has more acknowledged of all that it makes. */
-async function allGoOn(loads: readonly ServiceLoad[]): Promise<void> {
+async function allGoOn(loads: readonly ServiceLoad[]) {
   const counts = () =>
     loads.flatMap(({ deliveries, acked }) => [
       deliveries.acked.length,
@@ -135,7 +135,7 @@ async function allGoOn(loads: readonly ServiceLoad[]): Promise<void> {
 }
 
 /** Waits for a look that began after now. */
-async function checksGoOn({ url }: PatroniCluster): Promise<void> {
+async function checksGoOn({ url }: PatroniCluster) {
   const [now] = await run(url, 'select clock_timestamp() as at')
   const text = "select 1 from ops.checks where name = 'true' and state = 'ok' and checked_at > $1"
   const looked = async () => (await run(url, text, [now?.['at']])).length === 1

@@ -19,7 +19,7 @@ if (missing === false) {
   process.stdout.write(`TAP version 14\nok 1 - the story of the cluster # SKIP ${missing}\n1..1\n`)
 }
 
-function runStory(): number {
+function runStory() {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-accounts-'))
   const accounts = join(folder, 'passwd')
   copyFileSync('/etc/passwd', accounts)
@@ -37,7 +37,7 @@ function runStory(): number {
   return status ?? 1
 }
 
-function lacksNetwork(): string | false {
+function lacksNetwork() {
   const able = spawnSync('unshare', [...NAMESPACES, 'iptables', '-L', '-n']).status === 0
   return !able && 'namespaces for the network and mounts take root and the program iptables'
 }

@@ -98,7 +98,7 @@ function lastOf({ name }: Pick<Node, 'name'>): string {
 
 /** By Patroni's REST API, as HAProxy asks it. */
 async function stateOf({ host }: Pick<Node, 'host'>): Promise<string> {
-  const is = async (path: string): Promise<boolean> => {
+  const is = async (path: string) => {
     try {
       const { status } = await request(`http://${host}:8008/${path}`, { timeoutMs: 1_000 })
       return status === 200
@@ -121,7 +121,7 @@ function startNode(
   mkdirSync(own)
   spawnSync('chown', [`${uid}`, own])
   /** The setting of the first host with the values of this one. */
-  const settingOf = (file: string): string => {
+  const settingOf = (file: string) => {
     const text = readFileSync(join(ROOT, 'deploy', 'cluster', file), 'utf8')
       .replace(/^name: .*$/m, `name: ${name}`)
       .replace(/^ETCD_NAME=.*$/m, `ETCD_NAME=${name}`)

@@ -30,7 +30,7 @@ const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA='
 type Answer = (call: Call) => ToolResult | Promise<ToolResult>
 
 /** A tool without arguments, by the name that the conformance suite calls. */
-function fixture(name: string, description: string, answer: Answer, streams = false): Tool {
+function fixture(name: string, description: string, answer: Answer, streams = false) {
   return defineTool({
     name,
     title: name,
@@ -50,21 +50,21 @@ function fixture(name: string, description: string, answer: Answer, streams = fa
 /** One block of a result, as MCP writes it. */
 type Content = JsonObject & { readonly type: string }
 
-function toolContent(...content: readonly Content[]): ToolResult {
+function toolContent(...content: readonly Content[]) {
   return Buffer.from(`"content":${JSON.stringify(content)}`)
 }
 
-function text(value: string): ToolResult {
+function text(value: string) {
   return toolContent({ type: 'text', text: value })
 }
 
 const image: Content = { type: 'image', data: PNG, mimeType: 'image/png' }
 
-function embedded(uri: string, mimeType: string, value: string): Content {
+function embedded(uri: string, mimeType: string, value: string) {
   return { type: 'resource', resource: { uri, mimeType, text: value } }
 }
 
-async function withProgress(call: Call): Promise<ToolResult> {
+async function withProgress(call: Call) {
   for (const done of [0, 50, 100]) {
     call.progress(done, 100, `Completed step ${done} of 100`)
     await pause(10)

@@ -17,7 +17,7 @@ const SETS = [
 ] as const
 
 /** Runs the suite against a URL; gives its exit code and what it said, without colours. */
-async function runSuite(url: string, revision: string): Promise<{ code: number; output: string }> {
+async function runSuite(url: string, revision: string) {
   const program = join(SUITE, '..', 'dist', 'index.js')
   const options = ['--url', url, '--requirements', revision, '--expected-failures', EXPECTED]
   const child = spawn(process.execPath, [program, 'server', ...options], {

@@ -9,7 +9,8 @@ import { inventoryFile } from '../helpers/ops.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { newSeed, randomOf, until } from '../helpers/until.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { assertKept, assertRefusals, startServiceLoad, startVisits } from '../helpers/load.ts'
+import { startVisits } from '../helpers/load.ts'
+import { assertKept, assertRefusals, startServiceLoad } from './service-load.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import type { TcpProxy } from '../helpers/tcp-proxy.ts'
 
@@ -69,11 +70,11 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
   const load = startServiceLoad(t, { server: () => server, sender, token: ann.token })
   const visits = startVisits(server.links, ['/kept-1', '/kept-2'], { clients: 2 })
   const bases = [server.hooks, server.links, server.ops]
-  const healthy = async (): Promise<boolean> => {
+  const healthy = async () => {
     const answers = await Promise.all(bases.map((base) => request(`${base}/healthz`)))
     return answers.every(({ status }) => status === 200)
   }
-  const acked = (): readonly number[] => [
+  const acked = () => [
     load.deliveries.acked.length,
     load.acked.links.length,
     load.acked.memories.length,
@@ -120,7 +121,7 @@ await t.test(`random faults of the network under load, seed ${seed}`, async (t) 
   const ours = `select pid from pg_stat_activity
     where datname = current_database() and application_name like 'gatehouse %'`
   // That one without work is lost without a word is known when it has work again.
-  const known = (): number => extent({ short: proxy.open, long: CONNECTIONS })
+  const known = () => extent({ short: proxy.open, long: CONNECTIONS })
   await until(
     async () => (await run(url, ours)).length <= Math.min(CONNECTIONS, known()),
     `${CONNECTIONS} connections at most, and none that is known to be lost`,

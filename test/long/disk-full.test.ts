@@ -141,8 +141,7 @@ type Story = {
 /** The disk is filled under load, looked at, and freed. */
 async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): Promise<void> {
   await makeLink(ann, 'known', { url: 'https://known.test/' })
-  const visits = async (): Promise<unknown> =>
-    (await request(`${server.links}/known`)).headers.location
+  const visits = async () => (await request(`${server.links}/known`)).headers.location
   t.equal(await visits(), 'https://known.test/')
   await accepted(load)
   fill()
@@ -167,8 +166,7 @@ async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): P
   t.match(await refusedChange(ann), { status: 503, json: { code: 'UNAVAILABLE' } })
   free()
   await accepted(load)
-  const healthy = async (): Promise<boolean> =>
-    (await request(`${server.hooks}/healthz`)).status === 200
+  const healthy = async () => (await request(`${server.hooks}/healthz`)).status === 200
   await until(healthy, 'health to be good again', 20_000)
   await makeLink(ann, 'made-afterwards')
   for (const { status, type, retryAfter, text } of load.refused) {

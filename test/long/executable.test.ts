@@ -179,7 +179,7 @@ if (missing !== undefined) {
 }
 
 /** The explorer of an API is whole: its page, its files, and the description that it shows. */
-async function hasExplorer(t: Test, address: string): Promise<void> {
+async function hasExplorer(t: Test, address: string) {
   t.match(await request(`${address}/api/docs/`), { status: 200, text: /explorer\.js/ })
   await hasFiles(t, `${address}/api/docs`, EXPLORER)
   t.match(await request(`${address}/api/openapi.yaml`), { status: 200, text: /^openapi: / })
@@ -190,7 +190,7 @@ async function hasFiles(
   t: Test,
   address: string,
   files: readonly (readonly [name: string, source: string])[],
-): Promise<void> {
+) {
   for (const [name, source] of files) {
     const sent = await request(`${address}/${name}`)
     t.ok(sent.body.equals(readFileSync(join(ROOT, source))), `${name} is ${source}`)

@@ -135,7 +135,7 @@ await eachBackend(
       return list()
     }
 
-    async function pendingApprovals(): Promise<readonly string[]> {
+    async function pendingApprovals() {
       const { json } = await api<{ approvals: readonly { id: number; status: string }[] }>(
         'GET',
         '/approvals',
@@ -144,7 +144,7 @@ await eachBackend(
       return pending.map(({ id }) => String(id))
     }
 
-    async function refresh(): Promise<void> {
+    async function refresh() {
       await api('PUT', '/pause', { investigations: false, repairs: false })
       await api('PUT', '/config', { interval: 3_600, dry_run: false })
       // 409 where they are still there.
@@ -181,7 +181,7 @@ await eachBackend(
     }
 
     /** One of a list as it is when the request is made. */
-    const oneOf = (noun: keyof typeof known): fc.Arbitrary<string> =>
+    const oneOf = (noun: keyof typeof known) =>
       fc.nat(50).map((at) => known[noun][at % known[noun].length] ?? '1')
     const ids = Object.fromEntries(
       (Object.keys(known) as (keyof typeof known)[]).map((noun) => [`${noun}/:id`, oneOf(noun)]),

@@ -61,7 +61,7 @@ async function use(
   invocation: Readonly<Record<string, string>> = {
     INVOCATION_ID: 'b1946ac92492d2347c6235b4d2611184',
   },
-): Promise<{ readonly answers: readonly string[]; readonly logs: readonly string[] }> {
+) {
   const folder = await temporaryFolder(t, 'programs')
   for (const [name, [text, code]] of Object.entries(programs)) {
     writeFileSync(join(folder, name), `#!/bin/sh\necho "${text}" >&2\nexit ${code}\n`)

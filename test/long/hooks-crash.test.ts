@@ -33,12 +33,12 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   const start = (): Promise<ServerProcess> => startServerProcess(t, { services: ['hooks'], env })
   let server = await start()
 
-  const figure = async (text: string): Promise<number> => {
+  const figure = async (text: string) => {
     const [row] = await postgres.query(env, `select ${text} as figure`)
     return Number(row?.['figure'])
   }
-  const stored = (): Promise<number> => figure('(select count(*) from hooks.events)')
-  const reach = (count: number): Promise<unknown> =>
+  const stored = () => figure('(select count(*) from hooks.events)')
+  const reach = (count: number) =>
     until(async () => (await stored()) >= count, `${count} events to be stored`, LONG_MS)
 
   const adding = addAll(redis)
@@ -149,9 +149,8 @@ await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test
   await until(() => last.acked.length > 0, 'an event after the last crash')
   await last.stop()
   acked.push(...last.acked.map(({ id }) => id))
-  const got = (path: string): readonly number[] =>
-    receiver.received.filter((one) => one.path === path).map(eventOf)
-  const missing = (path: string): readonly number[] => {
+  const got = (path: string) => receiver.received.filter((one) => one.path === path).map(eventOf)
+  const missing = (path: string) => {
     const ids = new Set(got(path))
     return acked.filter((id) => !ids.has(id))
   }

@@ -93,7 +93,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
     await forwarder.connected()
     return forwarder
   }
-  const reached = (count: number): Promise<unknown> =>
+  const reached = (count: number) =>
     until(() => bodies.size >= count, `${count} events at the target`, 60_000)
 
   let server = await startHooks()

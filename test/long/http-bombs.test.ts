@@ -127,17 +127,17 @@ const targets: Record<string, Target> = {
     headers: [json, `Authorization: ${all.ops}`],
   },
 }
-const portOf = (service: Target['service']): number => Number(new URL(server[service]).port)
+const portOf = (service: Target['service']) => Number(new URL(server[service]).port)
 
 /** Everything that bombs might have left: events, links and memories. */
-async function stored(): Promise<readonly number[]> {
+async function stored() {
   const { json: mine } = await caller.api<{ links: unknown[] }>('GET', '/links')
   const kept = await ops.api<{ memories: unknown[] }>('GET', '/memories')
   const events = await eventIds(server.hooks)
   return [events.length, mine.links.length, kept.json.memories.length]
 }
 
-await t.test('bodies', async (t: Test) => {
+await t.test('bodies', async (t) => {
   const piece = 'x'.repeat(65_536)
   const extension = 'x'.repeat(20_000)
   // At once, since the rest of what was refused is heard for seconds.
@@ -160,7 +160,7 @@ await t.test('bodies', async (t: Test) => {
   }
 })
 
-await t.test('one-byte chunks', async (t: Test) => {
+await t.test('one-byte chunks', async (t) => {
   const { generic } = targets
   if (generic === undefined) throw new Error('there is no target generic')
   const start = headOf(generic, 'Transfer-Encoding: chunked', 'Connection: close')
@@ -171,7 +171,7 @@ await t.test('one-byte chunks', async (t: Test) => {
   t.ok((await payloadOf(server.hooks, id)).equals(Buffer.alloc(ONES, 'x')), 'stored as it came')
 })
 
-await t.test('compressed bodies are never inflated', async (t: Test) => {
+await t.test('compressed bodies are never inflated', async (t) => {
   const bomb = gzipSync(Buffer.alloc(extent({ short: 50, long: 500 }) * MB, ' '))
   t.ok(bomb.length < HOOKS_LIMIT)
   // The long one is larger, as it comes, than what the API takes.
@@ -189,18 +189,18 @@ await t.test('compressed bodies are never inflated', async (t: Test) => {
   }
 })
 
-t.test('what is stored, and the log', async (t: Test) => {
+t.test('what is stored, and the log', async (t) => {
   t.same(await stored(), [2, 0, 0], 'the two that were accepted')
   noFailureIn(t, server)
 })
 
 /** The head of a request to a target. */
-function headOf({ line, headers }: Target, ...more: readonly string[]): string {
+function headOf({ line, headers }: Target, ...more: readonly string[]) {
   return head(`${line} HTTP/1.1`, 'Host: localhost', ...headers, ...more)
 }
 
 /** The only answer has this status, and an error in the shape of the service. */
-function refuses(t: Test, text: string, { service }: Target, status: number, what: string): void {
+function refuses(t: Test, text: string, { service }: Target, status: number, what: string) {
   const [head = '', body = ''] = text.split('\r\n\r\n')
   const [first, ...more] = text.matchAll(/HTTP\/1\.1 (\d{3}) /g)
   t.equal(first?.[1], String(status), what)
@@ -215,13 +215,7 @@ function refuses(t: Test, text: string, { service }: Target, status: number, wha
  * Sends a head, and then a piece over and over, as fast as the other side takes it, until so many
  * bytes have gone or the connection ends; then `last`. Gives what came back.
  */
-function flood(
-  port: number,
-  start: string,
-  piece: string | Buffer,
-  most: number,
-  last = '',
-): Promise<{ readonly text: string; readonly sent: number; readonly closed: boolean }> {
+function flood(port: number, start: string, piece: string | Buffer, most: number, last = '') {
   const done = Promise.withResolvers<boolean>()
   const socket = connect({ port, host: '127.0.0.1' })
   const timer = setTimeout(() => done.resolve(false), 30_000)
@@ -229,7 +223,7 @@ function flood(
   socket.setEncoding('latin1').on('data', (more: string) => (text += more))
   socket.on('error', () => undefined)
   socket.on('close', () => done.resolve(true))
-  function go(): void {
+  function go() {
     while (sent < most && socket.writable) {
       sent += piece.length
       if (!socket.write(piece)) return

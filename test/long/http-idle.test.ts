@@ -1,15 +1,12 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
+import { connect } from 'node:net'
+import type { Socket } from 'node:net'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
-import {
-  descriptorLimit,
-  openDescriptors,
-  openSocketCount,
-  openSockets,
-  residentKib,
-} from '../helpers/process-figures.ts'
+import { openDescriptors, residentKib } from '../helpers/process-figures.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { addProvider, post } from '../helpers/hooks.ts'
@@ -30,20 +27,20 @@ const PROBE = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
 
 const room = descriptorLimit('self') - 500
 const few = room < CONNECTIONS && `only ${room} descriptors: raise "ulimit -n"`
-await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) => {
+await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t) => {
   const server = await startServerProcess(t, { services: ['hooks'], env: await embedded.env(t) })
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
   const port = Number(new URL(base).port)
   const start = openSocketCount(server.pid)
   // What the process needs for many at once, and keeps, comes first.
-  const warm = await openSockets(t, port, 200, { first: PROBE })
+  const warm = await openSockets(t, port, 200)
   await until(() => warm.every(({ text }) => text.includes('"status"')), 'answers')
   for (const { socket } of warm) socket.destroy()
   await until(() => openSocketCount(server.pid) <= start + 2, 'the first to be gone')
   const before = { sockets: openSocketCount(server.pid), kib: residentKib(server.pid) }
 
-  const idle = await openSockets(t, port, CONNECTIONS, { first: PROBE, atOnce: 200 })
+  const idle = await openSockets(t, port, CONNECTIONS)
   await until(() => idle.every(({ text }) => text.includes('"status"')), 'answers', 60_000)
   t.equal(idle.filter(({ closed }) => closed).length, 0, 'all of them are open')
   t.ok(openSocketCount(server.pid) >= before.sockets + CONNECTIONS)
@@ -61,7 +58,7 @@ await t.test(`${CONNECTIONS} idle connections`, { skip: few }, async (t: Test) =
   noFailureIn(t, server)
 })
 
-await t.test('more connections than descriptors', async (t: Test) => {
+await t.test('more connections than descriptors', async (t) => {
   const limited = ['sh', '-c', 'ulimit -n 200; exec "$0" "$@"', process.execPath, 'server.ts']
   const env = { ...(await embedded.env(t)), NOTIFY_SOCKET: '/nowhere', WATCHDOG_USEC: '1000000' }
   const server = await startServerProcess(t, { services: ['hooks'], env, program: limited })
@@ -70,7 +67,7 @@ await t.test('more connections than descriptors', async (t: Test) => {
   await addProvider(base, 'lan', { open: true })
   const before = openSocketCount(server.pid)
   const port = Number(new URL(base).port)
-  const many = await openSockets(t, port, 600, { first: PROBE })
+  const many = await openSockets(t, port, 600)
   await until(() => openDescriptors(server.pid) >= 195, 'the last descriptors to be in use')
   const first = await until(() => many.find(({ text }) => text.includes('"status"')), 'an answer')
   const said = first.text.length
@@ -81,7 +78,7 @@ await t.test('more connections than descriptors', async (t: Test) => {
   for (let n = 0; n < 3; n++) {
     const heard = first.text.length
     first.socket.write(`${delivery(large)}${PROBE}`)
-    const answered = (): boolean => first.text.slice(heard).includes('"status":"ok"')
+    const answered = () => first.text.slice(heard).includes('"status":"ok"')
     await until(() => answered() || first.closed, 'a large delivery to be answered')
     t.notMatch(first.text.slice(heard), 'HTTP/1.1 500')
   }
@@ -94,7 +91,66 @@ await t.test('more connections than descriptors', async (t: Test) => {
   noFailureIn(t, server)
 })
 
-function delivery(body: string): string {
+function delivery(body: string) {
   const head = `POST /webhooks/generic/lan HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}`
   return `${head}\r\n\r\n${body}`
+}
+
+/** How many of them are sockets: what clients cost, apart from the embedded database's files. */
+function openSocketCount(pid: number) {
+  const folder = `/proc/${pid}/fd`
+  return readdirSync(folder).filter((fd) => isSocket(`${folder}/${fd}`)).length
+}
+
+/** How many file descriptors a process may open. */
+function descriptorLimit(pid: number | 'self') {
+  return Number(/^Max open files\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))?.[1])
+}
+
+function isSocket(link: string) {
+  try {
+    return readlinkSync(link).startsWith('socket:')
+  } catch {
+    // It was closed since the folder was read.
+    return false
+  }
+}
+
+/** A connection that is held open, with the start of what came on it. */
+type HeldSocket = { readonly socket: Socket; text: string; closed: boolean }
+
+/** Opens connections, some at a time, and asks on each; they are destroyed with the test. */
+async function openSockets(t: Test, port: number, count: number) {
+  const held: HeldSocket[] = []
+  t.teardown(() => {
+    for (const { socket } of held) socket.destroy()
+  })
+  while (held.length < count) {
+    const batch = Array.from({ length: Math.min(200, count - held.length) }, () =>
+      openSocket(port),
+    )
+    held.push(...(await Promise.all(batch)))
+  }
+  return held
+}
+
+async function openSocket(port: number) {
+  const socket = connect({ port, host: '127.0.0.1', noDelay: true })
+  const one = { socket, text: '', closed: false }
+  socket.setEncoding('latin1').on('data', (more: string) => {
+    if (one.text.length < 4_096) one.text += more
+  })
+  const tried = Promise.withResolvers<void>()
+  // A reset is an end like any other here.
+  socket.on('error', () => undefined)
+  socket.on('close', () => {
+    one.closed = true
+    tried.resolve()
+  })
+  socket.on('connect', () => {
+    socket.write(PROBE)
+    tried.resolve()
+  })
+  await tried.promise
+  return one
 }

@@ -7,7 +7,7 @@ import { exitOf, spawnProgram } from '../helpers/program.ts'
 
 // `npm run incidents` as people run it, on an embedded database that it creates: a start costs seconds.
 
-async function run(args: readonly string[]): Promise<{ code: number | null; out: string }> {
+async function run(args: readonly string[]) {
   const child = spawnProgram(args, {}, [process.execPath, 'test/incidents/run.ts'])
   let out = ''
   for (const pipe of [child.stdout, child.stderr]) pipe.on('data', (text) => (out += String(text)))
@@ -16,7 +16,7 @@ async function run(args: readonly string[]): Promise<{ code: number | null; out:
 
 t.test('a table of what a model has made of incidents', async (t) => {
   const folder = await temporaryFolder(t, 'incidents')
-  const file = (name: string, text: string): string => {
+  const file = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return join(folder, name)
   }

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { createSender } from '../helpers/deliveries.ts'
 import { linksServer } from '../helpers/links.ts'
-import { assertKept, startServiceLoad } from '../helpers/load.ts'
+import { assertKept, startServiceLoad } from './service-load.ts'
 import { inventoryFile } from '../helpers/ops.ts'
 import { ownPostgres, run, type Cluster } from '../helpers/postgres.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -32,7 +32,7 @@ await t.test('to another server by publication and subscription', async (t) => {
   let server = await start(urls.OLD)
   const { token } = await linksServer(server, { DATABASE_URL: urls.OLD }).user('ann')
   const load = startServiceLoad(t, { server: () => server, sender, token })
-  const counts = (): readonly number[] => [
+  const counts = () => [
     load.deliveries.acked.length,
     load.acked.links.length,
     load.acked.memories.length,
@@ -64,7 +64,7 @@ await t.test('to another server by publication and subscription', async (t) => {
   t.ok(Number(later[0]?.['id']) > newest, 'ids go on')
 })
 
-async function newPostgres(t: Test): Promise<Cluster> {
+async function newPostgres(t: Test) {
   const before = process.env['PATH']
   const folder = process.env['GATEHOUSE_TEST_NEW_POSTGRES']
   // The first on the PATH is taken.
@@ -76,24 +76,24 @@ async function newPostgres(t: Test): Promise<Cluster> {
   return cluster
 }
 
-async function newestOf(url: string): Promise<number> {
+async function newestOf(url: string) {
   return Number((await run(url, 'select max(id)::int as id from hooks.events'))[0]?.['id'])
 }
 
 /** A database of the same name on each server. */
-async function gatehouseDatabase(cluster: Cluster): Promise<string> {
+async function gatehouseDatabase(cluster: Cluster) {
   await run(cluster.url(), 'create database gatehouse')
   return cluster.url('gatehouse')
 }
 
 /** The texts of the shell's blocks of a section. */
-function blocksOf(heading: string): readonly string[] {
+function blocksOf(heading: string) {
   const text = readFileSync(join(ROOT, 'docs', 'cluster.md'), 'utf8')
   const section = text.slice(text.indexOf(heading))
   return [...section.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block = '']) => block)
 }
 
-function sh(commands: string | undefined, env: Readonly<Record<string, string>>): string {
+function sh(commands: string | undefined, env: Readonly<Record<string, string>>) {
   const folder = postgresPrograms() ?? dirname(process.execPath)
   const PATH = `${folder}:${process.env['PATH']}`
   const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands ?? 'false'], {

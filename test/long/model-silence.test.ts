@@ -7,7 +7,7 @@ import { until } from '../helpers/until.ts'
 const [, postgres] = backends
 
 /** A piece of an answer as it streams. */
-function delta(content: string): string {
+function delta(content: string) {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 }
 

@@ -17,7 +17,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 const [embedded, postgres] = backends
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${200_000 + process.pid}.5`
-const sleepers = (): readonly number[] => processesWith(`sleep ${long}`)
+const sleepers = () => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
@@ -31,7 +31,7 @@ while :; do sleep ${long}; done
 `
 
 /** Starts a session that only ends when it is ended. */
-async function stubborn(ops: AgentOps): Promise<Session> {
+async function stubborn(ops: AgentOps) {
   ops.agent.does(STUBBORN)
   const session = await trigger(ops)
   // Five that sleep, and the shell that has its script in its command line.

@@ -23,7 +23,7 @@ const INSTALLED = [
 ]
 
 /** A clean Debian of this machine's release, or of GATEHOUSE_TEST_DEBIAN; the reason where it can't be made. */
-function makeDebian(folder: string): string | undefined {
+function makeDebian(folder: string) {
   const [, release = 'stable'] =
     /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
   const suite = process.env['GATEHOUSE_TEST_DEBIAN'] ?? release
@@ -43,7 +43,7 @@ async function buildPackage(t: Owner) {
 }
 
 /** The same package with the next version. */
-async function nextVersion(t: Owner, deb: string): Promise<string> {
+async function nextVersion(t: Owner, deb: string) {
   const folder = await temporaryFolder(t, 'next')
   const content = join(folder, 'content')
   execFileSync('dpkg-deb', ['--raw-extract', deb, content])

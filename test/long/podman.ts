@@ -32,7 +32,7 @@ export async function openPodman(t: Owner) {
   const plain = ['--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs']
   const options = [...place, ...plain, '--events-backend', 'file']
   const env = { ...process.env, CONTAINERS_CONF: settings }
-  const podman = async (...args: readonly string[]): Promise<string> => {
+  const podman = async (...args: readonly string[]) => {
     const { stdout } = await promisify(execFile)('podman', [...options, ...args], { env })
     return stdout
   }

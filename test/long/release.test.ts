@@ -144,7 +144,7 @@ await t.test(
 )
 
 /** The folder of a Node that does not come from our packages; undefined where there is none. */
-function nodeOnPath(): string | undefined {
+function nodeOnPath() {
   const folders = ['/usr/local/bin', '/usr/bin']
   return folders.find(
     (folder) => existsSync(join(folder, 'node')) && existsSync(join(folder, 'npx')),

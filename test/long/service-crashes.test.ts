@@ -9,7 +9,7 @@ import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops.ts'
 import type { Event, Session } from '../helpers/ops.ts'
 import { newSeed, randomOf, until } from '../helpers/until.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { assertKept, startServiceLoad } from '../helpers/load.ts'
+import { assertKept, startServiceLoad } from './service-load.ts'
 
 // The promise: kill -9 of the server at any moment loses nothing of any service that was acknowledged, and leaves
 // at most one session running, which fails with a critical event as soon as a server is there again.
@@ -36,11 +36,7 @@ await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (
 
   const load = startServiceLoad(t, { server: () => server, sender, token })
   const { acked, deliveries } = load
-  const counts = (): readonly number[] => [
-    deliveries.acked.length,
-    acked.links.length,
-    acked.memories.length,
-  ]
+  const counts = () => [deliveries.acked.length, acked.links.length, acked.memories.length]
 
   for (let round = 1; round <= ROUNDS; round++) {
     const caught = round % 2 === 1

@@ -67,7 +67,7 @@ await t.test('the resolver has more links in memory than anybody uses', async (t
   )
   const wrong: string[] = []
   const queue = slugs.values()
-  async function visitRest(): Promise<void> {
+  async function visitRest() {
     for (const slug of queue) {
       if ((await leadsTo(links.base, `/${slug}`)) !== `https://${slug}.test/`) wrong.push(slug)
     }

@@ -47,7 +47,7 @@ export function startSoak(t: Owner, { server, sender, ann, endpoint }: Soaked): 
   const agent = keepAlive(t, 32)
   const answers = new Map<string, number>()
   let stopped = false
-  const count = (what: string, status: number): void =>
+  const count = (what: string, status: number) =>
     void answers.set(`${what} ${status}`, (answers.get(`${what} ${status}`) ?? 0) + 1)
 
   async function loop(what: string, ms: number, turn: (n: number) => Promise<number>) {
@@ -56,9 +56,9 @@ export function startSoak(t: Owner, { server, sender, ann, endpoint }: Soaked): 
       await pause(ms)
     }
   }
-  const ask = (url: string, options: Asked = {}): Promise<number> =>
+  const ask = (url: string, options: Asked = {}) =>
     answerTo(agent, url, options).then(({ status }) => status)
-  const api = (method: string, path: string, body?: object): Promise<Answered> =>
+  const api = (method: string, path: string, body?: object) =>
     answerTo(agent, `${server.links}/api/v1${path}`, {
       method,
       headers: { ...JSON_TYPE, Authorization: `Bearer ${ann.token}` },
@@ -151,7 +151,7 @@ export function startSoak(t: Owner, { server, sender, ann, endpoint }: Soaked): 
     }),
   ]
   const working = Promise.all(parts)
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     await working
     agent.destroy()
@@ -168,11 +168,7 @@ type Asked = {
 type Answered = { readonly status: number; readonly text: string }
 
 /** Of so many calls none is kept: `request` of the helpers keeps each for the check of the contracts. */
-function answerTo(
-  agent: Agent,
-  url: string,
-  { method = 'GET', headers = {}, body }: Asked,
-): Promise<Answered> {
+function answerTo(agent: Agent, url: string, { method = 'GET', headers = {}, body }: Asked) {
   const done = Promise.withResolvers<Answered>()
   const signal = AbortSignal.timeout(30_000)
   const outgoing = request(url, { method, agent, headers, signal }, (incoming) => {

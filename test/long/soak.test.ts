@@ -28,8 +28,8 @@ const LENGTH = extent({
 })
 /** The long form tells its curves also when all is well. */
 const say = extent({
-  short: (text: string): unknown => t.comment(text),
-  long: (text: string): unknown => process.stderr.write(`# ${text}\n`),
+  short: (text: string) => t.comment(text),
+  long: (text: string) => process.stderr.write(`# ${text}\n`),
 })
 const MOST_MIB = 400
 /** Ten for statements, ten for transactions, one that listens. */
@@ -78,7 +78,7 @@ for (const backend of backends) {
 
     const pool = backend.name === 'postgres' ? CONNECTIONS : 0
     let after = before
-    const calm = async (): Promise<boolean> => {
+    const calm = async () => {
       after = await doctor.examine(server.pid)
       return after.files <= before.files + pool && after.handles <= before.handles + pool
     }

@@ -24,7 +24,7 @@ t.test('the units in a real systemd', { skip: noSystemd() }, async (t) => {
     // Namespaces can be made, but not all that systemd needs.
     return void t.pass('', { skip: `systemd does not start here: ${stderr.slice(-300)}` })
   }
-  const is = (name: string, expected: string | RegExp): void =>
+  const is = (name: string, expected: string | RegExp) =>
     void (expected instanceof RegExp
       ? t.match(found.get(name), expected, name)
       : t.equal(found.get(name), expected, name))

@@ -17,7 +17,7 @@ const UNSHARE = [
 const LIMIT_MS = 480_000
 
 /** Path of a control group of our own: what systemd makes of it must not be found by that of this machine. */
-function controlGroup(): string {
+function controlGroup() {
   const mounts = readFileSync('/proc/self/mounts', 'utf8')
   const mounted = /^\S+ (\S+) cgroup2 /m.exec(mounts)?.[1] ?? '/sys/fs/cgroup'
   const [, present = '/'] = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8')) ?? []
@@ -38,7 +38,7 @@ export function noSystemd(): string | false {
 }
 
 /** The lines `NAME: text` of the script that systemd ran. */
-function read(file: string): ReadonlyMap<string, string> {
+function read(file: string) {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []
   return new Map(
     lines.map((line) => {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { openForward } from '../fixtures/forward-setup.ts'
-import { allServed, startChanges, startVisits } from '../helpers/load.ts'
+import { allServed, startVisits } from '../helpers/load.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   brokenOf,
@@ -15,7 +15,7 @@ import {
 import { follow, startReceiver } from '../helpers/replays.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, longestTarget, makeLink } from '../helpers/links.ts'
-import type { Link } from '../helpers/links.ts'
+import type { Caller, Link } from '../helpers/links.ts'
 import { FORWARDER, startNginx } from '../deploy/nginx.ts'
 import type { Nginx, Ports } from '../deploy/nginx.ts'
 import {
@@ -86,7 +86,7 @@ await t.test('two instances are one to whoever comes through nginx', async (t) =
   t.equal(nginx.errors(), '')
 })
 
-await t.test('both are restarted, one after the other, and no client sees it', async (t: Test) => {
+await t.test('both are restarted, one after the other, and no client sees it', async (t) => {
   const sender = createSender()
   const inventory = await inventoryFile(t, { services: [] })
   const env = { ...(await postgres.env(t)), ...sender.env, OPS_INVENTORY: inventory }
@@ -164,7 +164,7 @@ await t.test('both are restarted, one after the other, and no client sees it', a
 /** Two instances on the database of `env`, and nginx in front of them. */
 async function startBoth(t: Test, env: Env) {
   const ports = [await freePorts(), await freePorts()] as const
-  const start = (which: 0 | 1): Promise<ServerProcess> => startInstance(t, env, ports[which])
+  const start = (which: 0 | 1) => startInstance(t, env, ports[which])
   const [one, two] = await Promise.all([start(0), start(1)])
   const running = [one, two]
   const nginx: Nginx = await startNginx(t, ports)
@@ -176,12 +176,12 @@ async function startBoth(t: Test, env: Env) {
   return { one, two, restart, nginx }
 }
 
-async function freePorts(): Promise<Ports> {
+async function freePorts() {
   return { hooks: await freePort(), links: await freePort(), ops: await freePort() }
 }
 
-function startInstance(t: Test, env: Env, ports: Ports): Promise<ServerProcess> {
-  const at = (port: number): string => `127.0.0.1:${port}`
+function startInstance(t: Test, env: Env, ports: Ports) {
+  const at = (port: number) => `127.0.0.1:${port}`
   const addresses = {
     HOOKS_ADDR: at(ports.hooks),
     LINKS_ADDR: at(ports.links),
@@ -192,7 +192,47 @@ function startInstance(t: Test, env: Env, ports: Ports): Promise<ServerProcess> 
 }
 
 /** How many streams of events an instance has. */
-async function clientsOf({ hooks }: ServerProcess): Promise<number> {
+async function clientsOf({ hooks }: ServerProcess) {
   const { text } = await request(`${hooks}/metrics`)
   return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
+}
+
+/**
+ * Who changes a link and makes new ones, four at a time. What makes one is a POST, which nginx does not
+ * send twice: at the instant in which an instance closes its socket it may be lost, undone.
+ */
+function startChanges(t: Test, { api }: Caller, { id, url }: Link) {
+  const others: unknown[] = []
+  let [made, repeated, stopped] = [0, 0, false]
+  async function make(slug: string) {
+    const first = await api('POST', '/links', { slug, url })
+    if (first.status !== 502) return first
+    repeated++
+    return api('POST', '/links', { slug, url })
+  }
+  async function work(name: string) {
+    while (!stopped) {
+      const number = ++made
+      try {
+        const put = await api('PUT', `/links/${id}`, { url, title: `Title ${number}` })
+        const post = await make(`${name}-${number}`)
+        if (put.status !== 200 || post.status !== 201) others.push(put.text, post.text)
+      } catch (error) {
+        others.push(error)
+      }
+    }
+  }
+  const working = Promise.all(['ann', 'bob', 'cyd', 'dan'].map(work))
+  async function stop() {
+    stopped = true
+    await working
+  }
+  t.teardown(stop)
+  return {
+    others,
+    stop,
+    get counts() {
+      return { made, repeated }
+    },
+  }
 }

@@ -45,7 +45,7 @@ export async function checkContracts(
 }
 
 /** Ends what was started, last first, as a test does. */
-async function withOwner<T>(body: (owner: Owner) => Promise<T>): Promise<T> {
+async function withOwner<T>(body: (owner: Owner) => Promise<T>) {
   const ends: (() => unknown)[] = []
   try {
     return await body({ teardown: (end) => ends.push(end) })

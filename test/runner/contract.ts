@@ -33,7 +33,7 @@ export async function contractFaults(
   const prism = await startPrism(t, file, await playback(t, exchanges))
   const faults = new Set<string>()
   const queue = exchanges.entries()
-  async function work(): Promise<void> {
+  async function work() {
     for (const [at, exchange] of queue) {
       for (const fault of await faultsOf(prism.base, exchange, at)) faults.add(fault)
     }
@@ -42,7 +42,7 @@ export async function contractFaults(
   return [...faults]
 }
 
-async function faultsOf(base: string, exchange: Exchange, at: number): Promise<readonly string[]> {
+async function faultsOf(base: string, exchange: Exchange, at: number) {
   const { method, target, headers, body, status } = exchange
   const refused = status >= 400
   // Prism dies of such a path.
@@ -63,17 +63,17 @@ async function faultsOf(base: string, exchange: Exchange, at: number): Promise<r
     )
 }
 
-function told({ method, target, status }: Exchange, what: string): string {
+function told({ method, target, status }: Exchange, what: string) {
   return `${method} ${target.slice(0, 80)} → ${status}: ${what}`
 }
 
 /** The name of the scheme has no case (RFC 9110 section 11.1), but prism knows only one. */
-function scheme({ authorization }: Exchange['headers']): Record<string, string> {
+function scheme({ authorization }: Exchange['headers']) {
   if (typeof authorization !== 'string') return {}
   return { authorization: authorization.replace(/^bearer\b/i, 'Bearer') }
 }
 
-function isDecodable(target: string): boolean {
+function isDecodable(target: string) {
   try {
     decodeURIComponent(target)
     return true
@@ -83,7 +83,7 @@ function isDecodable(target: string): boolean {
 }
 
 /** A server that answers each numbered request as it was answered. */
-async function playback(t: Owner, exchanges: readonly Exchange[]): Promise<string> {
+async function playback(t: Owner, exchanges: readonly Exchange[]) {
   const server = createServer((incoming, response) => {
     const number = String(incoming.headers[NUMBER])
     const exchange = exchanges[Number(number)]
@@ -106,9 +106,7 @@ async function playback(t: Owner, exchanges: readonly Exchange[]): Promise<strin
   return `http://127.0.0.1:${port}`
 }
 
-function without(
-  headers: Exchange['headers'] | IncomingHttpHeaders,
-): Record<string, string | string[]> {
+function without(headers: Exchange['headers'] | IncomingHttpHeaders) {
   const kept: Record<string, string | string[]> = {}
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined || HOP_BY_HOP.includes(name.toLowerCase())) continue

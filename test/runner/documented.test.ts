@@ -10,13 +10,13 @@ const { text } = await request(`${links.base}/api/openapi.yaml`)
 const config = await request(`${links.base}/api/v1/config`)
 
 /** A call of the configuration, with something changed. */
-function exchange(changes: Partial<Exchange> = {}): Exchange {
+function exchange(changes: Partial<Exchange> = {}) {
   const { status, headers, body } = config
   const call = { service: 'links', method: 'GET', target: '/api/v1/config', headers: {}, body: '' }
   return { ...call, status, answerHeaders: headers, answer: body.toString('base64'), ...changes }
 }
 
-const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
 t.test('an answer that is as documented', async (t) => {
   const { faults, unreached } = compare(text, [exchange()])

@@ -85,9 +85,9 @@ function refusalOf(
 /** The operation whose path has most of its parts in common with the target. */
 function operationOf({ paths }: Document, { method, target }: Exchange): Operation | undefined {
   const parts = target.split('?', 1)[0]?.split('/') ?? []
-  const fits = (path: string): boolean => {
+  const fits = (path: string) => {
     const own = path.split('/')
-    const isLike = (part: string, at: number): boolean =>
+    const isLike = (part: string, at: number) =>
       part.startsWith('{') ? parts[at] !== '' : part === parts[at]
     return own.length === parts.length && own.every(isLike)
   }

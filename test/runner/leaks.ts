@@ -71,7 +71,7 @@ function searcher(
   }
 }
 
-function mix(older: number, newer: number): number {
+function mix(older: number, newer: number) {
   return (Math.imul(older, 0x9e3779b1) ^ Math.imul(newer, 0x85ebca6b)) >>> (32 - TABLE_BITS)
 }
 
@@ -80,7 +80,7 @@ export function leakMessage({ secret, file, line, text }: Leak): string {
   return `secret '${secret}' stands in ${file}:${line}, expected in no log or response: ${text}`
 }
 
-function registered(folder: string): readonly Registered[] {
+function registered(folder: string) {
   try {
     const lines = readFileSync(join(folder, LIST), 'utf8').trim().split('\n')
     return lines.map((line): Registered => JSON.parse(line))
@@ -89,7 +89,7 @@ function registered(folder: string): readonly Registered[] {
   }
 }
 
-function spellings(value: string): readonly Buffer[] {
+function spellings(value: string) {
   const bytes = Buffer.from(value)
   const forms = [
     value,
@@ -102,7 +102,7 @@ function spellings(value: string): readonly Buffer[] {
   return [...new Set(forms)].map((form) => Buffer.from(form))
 }
 
-function describe(content: Buffer, at: number, size: number, secret: string, file: string): Leak {
+function describe(content: Buffer, at: number, size: number, secret: string, file: string) {
   const line = content.subarray(0, at).toString('latin1').split('\n').length
   const before = content.subarray(Math.max(0, at - 60), at).toString('utf8')
   const after = content.subarray(at + size, at + size + 40).toString('utf8')

@@ -64,7 +64,7 @@ export async function runGroups(
 ): Promise<readonly FileResult[]> {
   const waiting = [...groups]
   const results: FileResult[] = []
-  async function work(): Promise<void> {
+  async function work() {
     for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
       if (options.signal.aborted) return
       const ended = await runGroup(group, options, onEnd)
@@ -92,7 +92,7 @@ async function runGroup(
   files: readonly string[],
   { fileSeconds, signal, root = ROOT, env = process.env }: FileOptions,
   onEnd: (result: FileResult) => void,
-): Promise<readonly FileResult[]> {
+) {
   const child = spawn(process.execPath, ['--enable-source-maps', GROUP, ...files], {
     cwd: root,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -100,7 +100,7 @@ async function runGroup(
     // A group of its own: what the files start must end with it.
     detached: true,
   })
-  const kill = (): void => killGroup(child)
+  const kill = () => killGroup(child)
   const limit = setTimeout(kill, fileSeconds * 1_000)
   signal.addEventListener('abort', kill, { once: true })
   const exited = Promise.withResolvers<number | null>()
@@ -111,7 +111,7 @@ async function runGroup(
 
   const results: FileResult[] = []
   let file: RunningFile = { name: files[0] ?? '', reader: createReportReader() }
-  function end(hasFailed: boolean): void {
+  function end(hasFailed: boolean) {
     const { name, reader, cost = NO_COST } = file
     const report = reader.end(file.cost !== undefined)
     // A file that fails without naming a test, such as one that does not load, is one failure.
@@ -141,7 +141,7 @@ async function runGroup(
   return results
 }
 
-function killGroup({ pid }: ChildProcess): void {
+function killGroup({ pid }: ChildProcess) {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL')
   } catch {

@@ -78,7 +78,7 @@ export function violationsOf(
  * The folder of the installed prism: fetched once, as its own lock file has it, and kept out of ours,
  * because it brings 213 packages that nothing else needs.
  */
-function prismFolder(): string {
+function prismFolder() {
   const lock = readFileSync(join(PINNED, 'package-lock.json'))
   const version = createHash('sha256').update(lock).digest('hex').slice(0, 12)
   const folder = join(ROOT, '.cache', `prism-${version}`)
@@ -105,7 +105,7 @@ function prismFolder(): string {
 }
 
 /** Whether somebody listens on a port of 127.0.0.1. */
-function isTaken(port: number): Promise<boolean> {
+function isTaken(port: number) {
   const answered = Promise.withResolvers<boolean>()
   const socket = connect(port, '127.0.0.1', () => answered.resolve(true))
   socket.once('error', () => answered.resolve(false))

@@ -21,7 +21,7 @@ const CODE = /"code":"([A-Za-z_]+)"/
  */
 export function reachedIn(folder: string): readonly string[] {
   const names = readdirSync(folder)
-  const texts = (suffix: string): readonly string[] =>
+  const texts = (suffix: string) =>
     names
       .filter((name) => name.endsWith(suffix))
       .map((name) => readFileSync(join(folder, name), 'utf8'))
@@ -36,7 +36,7 @@ export function reachedIn(folder: string): readonly string[] {
   return [...new Set([...requests, ...commands])].sort()
 }
 
-function requestsOf(text: string): readonly Logged[] {
+function requestsOf(text: string) {
   return text
     .split('\n')
     .filter((line) => line.startsWith('{') && line.includes('"route"'))

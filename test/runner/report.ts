@@ -39,7 +39,7 @@ export function createReportReader(): ReportReader {
   const numbers: string[] = []
   watch(parser, true)
 
-  function watch(level: Parser, isFile: boolean): void {
+  function watch(level: Parser, isFile: boolean) {
     let children = 0
     let skipped = 0
     level.on('child', (child) => {
@@ -77,11 +77,11 @@ export function createReportReader(): ReportReader {
   }
 }
 
-function isSkipped({ skip, todo }: Result): boolean {
+function isSkipped({ skip, todo }: Result) {
   return skip !== false || todo !== false
 }
 
-function failureText({ fullname, diag }: Result): string {
+function failureText({ fullname, diag }: Result) {
   const told: Readonly<Record<string, unknown>> = diag ?? {}
   const lines = TOLD.filter((name) => told[name] !== undefined).flatMap((name) =>
     String(told[name]).trimEnd().split('\n'),

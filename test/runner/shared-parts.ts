@@ -37,7 +37,7 @@ export async function withSharedParts<T>(
   }
 }
 
-async function withChromium<T>(body: () => Promise<T>): Promise<T> {
+async function withChromium<T>(body: () => Promise<T>) {
   const server = await startChromium()
   try {
     process.env[SHARED_BROWSER] = server.wsEndpoint()

@@ -28,7 +28,7 @@ export function summarize(results: readonly FileResult[], isCi: boolean): Summar
   const skips = results.flatMap(({ name, skips }) =>
     skips.map((skip) => ({ file: name, ...skip })),
   )
-  const isAccepted = ({ reason }: { readonly reason: string }): boolean =>
+  const isAccepted = ({ reason }: { readonly reason: string }) =>
     !isCi || ACCEPTED_REASONS.some((accepted) => accepted.test(reason))
   const lines = [
     ...costLines(results),

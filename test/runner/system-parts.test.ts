@@ -32,13 +32,13 @@ function machine(t: Owner, packages: readonly (readonly string[])[], updateCode 
   const aptGet = join(folder, 'apt-get')
   writeFileSync(aptGet, APT.replaceAll('UPDATE_CODE', String(updateCode)))
   chmodSync(aptGet, 0o755)
-  const isInstalled = (name: string): boolean => existsSync(join(folder, `has-${name}`))
+  const isInstalled = (name: string) => existsSync(join(folder, `has-${name}`))
   const parts = packages.map((debianPackages) => ({
     name: `Part ${debianPackages[0]}`,
     debianPackages,
     find: () => (debianPackages.every(isInstalled) ? folder : undefined),
   }))
-  const calls = (): readonly string[] => readFileSync(join(folder, 'calls'), 'utf8').split('\n')
+  const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n')
   return { aptGet, parts, calls }
 }
 

@@ -134,7 +134,7 @@ export function ensureSystemParts(
 }
 
 /** Gives a line for each step that failed. */
-function installAll(aptGet: string, parts: readonly SystemPart[]): readonly string[] {
+function installAll(aptGet: string, parts: readonly SystemPart[]) {
   const packages = new Set(parts.flatMap(({ debianPackages }) => debianPackages))
   // Old lists may still do: when they can't be renewed, the packages are tried all the same.
   const steps = [
@@ -174,7 +174,7 @@ export function onPath(program: string): string | undefined {
   return places.find(isProgram)
 }
 
-function debianFolders(): readonly string[] {
+function debianFolders() {
   const root = '/usr/lib/postgresql'
   try {
     const versions = readdirSync(root).sort((a, b) => Number(b) - Number(a))
@@ -184,7 +184,7 @@ function debianFolders(): readonly string[] {
   }
 }
 
-function isProgram(path: string): boolean {
+function isProgram(path: string) {
   try {
     accessSync(path, constants.X_OK)
     return true

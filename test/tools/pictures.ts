@@ -76,7 +76,7 @@ for (const [service, paths] of Object.entries(PICTURES)) {
 }
 
 /** An afternoon of events of many providers, and a few deliveries that are refused. */
-async function fillHooks(base: string): Promise<void> {
+async function fillHooks(base: string) {
   const tokens = new Map<string, string>()
   for (const name of PROVIDERS) tokens.set(name, await addProvider(base, name))
   for (let at = 0; at < 60; at++) {
@@ -138,7 +138,7 @@ async function fillHooks(base: string): Promise<void> {
 }
 
 /** Links of three people; gives the e-mail address of an admin, and one of the admin's links. */
-async function fillLinks(): Promise<{ email: string; id: string }> {
+async function fillLinks() {
   const links = linksServer(server, env)
   const ann = await pageUser(links, 'ann', { admin: true })
   const others = [await pageUser(links, 'bob'), await pageUser(links, 'carol')]
@@ -163,7 +163,7 @@ async function fillLinks(): Promise<{ email: string; id: string }> {
 }
 
 /** A session of the probe's kind and one with a model that finds something; gives the id of that. */
-async function fillOps(): Promise<number> {
+async function fillOps() {
   const ops = opsServer(server, env)
   await ended(ops)
   await ops.api('POST', '/memories', {
