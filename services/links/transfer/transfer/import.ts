@@ -53,7 +53,7 @@ export interface LineReport {
 export type ImportTotals = Readonly<Record<Outcome | 'users', number>>
 
 /** What an import works with. */
-interface ImportTools extends LinkParts, ChangeTools {
+export interface ImportTools extends LinkParts, ChangeTools {
   now: () => Date
 }
 
