@@ -159,7 +159,7 @@ t.test('each line is refused for its own reason, the others are taken', async (t
       /no user .* ben@example\.com; let the import create users, or give an owner/,
     ],
     [`few,${x}`, /has 2 fields, the header has 9/],
-    [`quote,"${x}" ,,,,ann@example.com,,,`, /url must be an http/],
+    [`quote,"${x}"y,,,,ann@example.com,,,`, /url must be an http/],
     [`loop,${own}/loop,,,,ann@example.com,,,`, /url leads back to this link/],
     [`near,${own}/far,,,,ann@example.com,,,`, ''],
     [`far,${own}/near,,,,ann@example.com,,,`, /url leads back to this link/],

@@ -86,6 +86,8 @@ async function* readLines(
     bom: true,
     // A file may mix them.
     record_delimiter: ['\r\n', '\n', '\r'],
+    // Around cells, as in `a, "b"`; spaces within quotes stay.
+    trim: true,
     relax_quotes: true,
     relax_column_count: true,
     max_record_size: MAX_ROW_BYTES,

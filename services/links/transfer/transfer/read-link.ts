@@ -29,13 +29,18 @@ interface Cells {
   nameOf(meaning: Meaning): string | undefined
 }
 
+/** Databases write this where there is no text. */
+function withoutNull(text: string): string {
+  return text === 'NULL' ? '' : text
+}
+
 function cellsOf({ columns }: Source, row: Row): Cells {
   const all = Object.entries(columns)
   const named = (meaning: Meaning) =>
     all.filter(([, what]) => what === meaning).map(([column]) => column)
   const present = (meaning: Meaning) => named(meaning).filter((column) => row.has(column))
   function text(meaning: Meaning) {
-    const texts = present(meaning).map((column) => row.text(column))
+    const texts = present(meaning).map((column) => withoutNull(row.text(column)))
     return texts.find((found) => found !== '') ?? texts[0]
   }
   return {

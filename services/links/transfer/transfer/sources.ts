@@ -47,7 +47,7 @@ export interface Source {
 
 const VISITS = { left: 'visits that were counted there stay there' }
 const LAST_VISIT = { left: 'the last visit there' }
-const IDS = { left: 'a number of its own' }
+const IDS = { left: 'an id of its own' }
 const MADE = { left: 'made of other columns' }
 const VIEW = { left: 'how it is shown there' }
 const AUTHOR = { left: 'a name there, not an e-mail address' }
