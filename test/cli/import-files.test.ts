@@ -81,7 +81,7 @@ t.test(
   async (t) => {
     const env = await server.env(t)
     const input = [
-      '"Slug" ;URL;Expires At;;',
+      'Slug ;URL;Expires At;;',
       'say "hi";https://x.test/;;;',
       'cc;https://c.test/;2999-01-01T00:00:00Z;;',
       'dd;https://d.test/',

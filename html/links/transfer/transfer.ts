@@ -6,7 +6,7 @@ import type {
 } from '../../../services/links/transfer/transfer/upload.ts'
 import { checkbox, field, hiddenField, refusal, submit, VERBATIM, type Form } from '../../form.ts'
 import { contentView } from '../../layout.ts'
-import { breakable, countText, listTable, namedRows, section, tableRow } from '../../parts.ts'
+import { breakable, countText, listTable, section, tableRow } from '../../parts.ts'
 import { adminTabs } from '../layout.ts'
 import { shortName, tagList, type ShortLinks } from '../names/links/links.ts'
 
@@ -85,9 +85,9 @@ export function previewView(report: UploadReport, again: ImportAgain, short: Sho
       listTable({
         bodyId: 'previewed',
         caption: 'Links as they would be',
-        columns: ['Link', 'Leads to', 'Tags', 'Owner', 'Outcome'],
+        columns: ['Link', 'Leads to', 'Tags', 'Owner', 'What happens'],
         kind: 'admin',
-        rows: preview.map((link) => previewRow(link, short)),
+        rows: preview.map((link) => previewRow(link, again.owner, short)),
       }),
     )}`
   return importView('Import preview', content)
@@ -109,11 +109,10 @@ function importForm({ totals: { created, updated } }: UploadReport, again: Impor
 /** What was done. */
 export function importedView(report: UploadReport): View {
   const { source, totals, lines } = report
+  const done = countText(totals.created + totals.updated, 'link')
+  const text = `Imported ${done} of ${lines.length.toLocaleString('en')} from a file of ${source}.`
   const content = html`<div class="panel stack">
-      <p class="saved" role="status">
-        Imported ${countText(totals.created + totals.updated, 'link')} of
-        ${countText(lines.length, 'link')} from a file of ${source}.
-      </p>
+      <p class="saved" role="status">${text}</p>
       ${totalsList(totals, '')}
       <p class="actions">
         <a href="/-/all?sort=changed">See the links</a> <a href="${PATH}">Import another file</a>
@@ -163,27 +162,41 @@ function problemList({ lines }: UploadReport): Html | false {
 
 /** What becomes of each column. */
 function columnTable({ columns }: UploadReport): Html {
-  const rows = columns.map(({ column, becomes, note }) => {
-    const what = becomes === null ? html`<span class="badge ended">not taken over</span>` : becomes
-    return [html`<bdi>${breakable(column)}</bdi>`, what, note]
+  const table = listTable({
+    bodyId: 'columns',
+    caption: 'Columns of the file',
+    columns: ['Column', 'Becomes', 'Note'],
+    kind: 'columns',
+    rows: columns.map(({ column, becomes, note }) => {
+      const what = becomes ?? html`<span class="badge ended">not taken over</span>`
+      return tableRow({}, { type: html`<bdi>${breakable(column)}</bdi>`, what, note })
+    }),
   })
-  const table = namedRows('Columns of the file', ['Column', 'Becomes', 'Note'], rows)
   return section('columns-title', 'What becomes of the columns', table)
 }
 
-function previewRow(link: PreviewedLink, short: ShortLinks): Html {
+const WORDS: Readonly<Record<PreviewedLink['outcome'], string>> = {
+  created: 'create',
+  updated: 'update',
+  unchanged: 'the same',
+  conflict: 'conflict',
+  refused: 'refused',
+}
+
+/** A link as it would be; without an owner of its own it gets the given one. */
+function previewRow(link: PreviewedLink, otherOwner: string, short: ShortLinks): Html {
   const { line, slug, title, url, tags, owner, outcome, message } = link
-  const isLost = outcome === 'conflict' || outcome === 'refused'
+  const isTaken = outcome === 'created' || outcome === 'updated'
   return tableRow(
     { 'data-line': line },
     {
       type: html`${shortName(short, slug.slice(0, 64))}
-      ${title !== '' && html`<bdi class="detail title">${title}</bdi>`}`,
+      ${title !== '' && html`<bdi class="detail title clamp">${title}</bdi>`}`,
       target: html`<bdi class="clamp">${url}</bdi>`,
       kind: tagList(tags.slice(0, 5)),
-      owner: html`<bdi>${breakable(owner)}</bdi>`,
-      outcome: html`<span class="badge ${isLost && 'ended'}">${outcome}</span>
-        ${message !== '' && html`<span class="muted">${message}</span>`}`,
+      owner: html`<bdi>${breakable(owner || otherOwner)}</bdi>`,
+      outcome: html`<span class="badge ${isTaken ? 'token' : 'ended'}">${WORDS[outcome]}</span>
+        <span class="muted">${message}</span>`,
     },
   )
 }

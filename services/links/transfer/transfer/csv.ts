@@ -86,8 +86,6 @@ async function* readLines(
     bom: true,
     // A file may mix them.
     record_delimiter: ['\r\n', '\n', '\r'],
-    // Around cells, as in `a, "b"`; spaces within quotes stay.
-    trim: true,
     relax_quotes: true,
     relax_column_count: true,
     max_record_size: MAX_ROW_BYTES,
@@ -117,8 +115,9 @@ async function* readLines(
 }
 
 function problemOf(error: Error): string {
-  const code = error instanceof CsvError ? error.code : undefined
-  if (code === 'CSV_MAX_RECORD_SIZE') return 'is longer than 1 MiB; nothing after it was read'
-  if (code !== 'CSV_QUOTE_NOT_CLOSED') throw error
-  return 'a quoted field is never closed; nothing after it was read'
+  if (!(error instanceof CsvError)) throw error
+  const end = 'nothing after it was read'
+  if (error.code === 'CSV_MAX_RECORD_SIZE') return `is longer than 1 MiB; ${end}`
+  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return `a quoted field is never closed; ${end}`
+  return `is not CSV; ${end}`
 }

@@ -63,10 +63,15 @@ export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () =
       const idsOf = (emails: readonly string[]) =>
         emails.map((email) => ids.get(email)).filter((id) => id !== undefined)
       const ownerIds = new Set([primary, ...idsOf(owners)])
+      const isOwned = owner === '' || ids.get(readEmail(owner) ?? '') !== undefined
+      const notes = [
+        !isOwned && `its owner ${owner} is no user`,
+        left.length > 0 && `without ${left.join(' and ')}, who is no user`,
+      ]
       return {
         owners: [...ownerIds].map((id) => ({ id, is_primary: id === primary })),
         recipients: [...new Set(idsOf(recipients))],
-        note: left.length === 0 ? '' : `without ${left.join(' and ')}, who is no user`,
+        note: notes.filter((note) => note !== false).join('; '),
       }
     },
 
