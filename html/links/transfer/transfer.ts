@@ -169,7 +169,7 @@ function columnTable({ columns }: UploadReport): Html {
     kind: 'columns',
     rows: columns.map(({ column, becomes, note }) => {
       const what = becomes ?? html`<span class="badge ended">not taken over</span>`
-      return tableRow({}, { type: html`<bdi>${breakable(column)}</bdi>`, what, note })
+      return tableRow({}, { type: html`<bdi>${breakable(column)}</bdi>`, what, why: note })
     }),
   })
   return section('columns-title', 'What becomes of the columns', table)
