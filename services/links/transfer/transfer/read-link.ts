@@ -165,7 +165,8 @@ export function readForeignLink(source: Source, row: Row): ImportLine {
 function nameOf({ places }: Source, { text, word }: Cells) {
   const given = word('slug') || pathOf(word('address'))
   // Trotto writes the places into the name, too.
-  const name = places === '%s' ? given.replace(/(?:\/%s)+$/, '') : given
+  const [first = ''] = given.split('/%s', 1)
+  const name = places === '%s' ? first : given
   const isDefault = text('own domain') === ''
   return { given, name, domain: isDefault ? '' : word('domain') }
 }
