@@ -81,8 +81,9 @@ export function ignoredHeader(ignored: readonly string[]): Readonly<Record<strin
 export const FileField = withDefault(Type.String({ contentEncoding: 'base64' }), '')
 
 /**
- * The fields of a form as typed; one with a file is sent as multipart/form-data. A browser does not send a box that is not ticked: such a field has
- * a default. Boxes of one name, of which any number may be ticked, are the lines of one text.
+ * The fields of a form as typed; one with a file is sent as multipart/form-data. A browser does not
+ * send a box that is not ticked: such a field has a default. Boxes of one name, of which any number
+ * may be ticked, are the lines of one text.
  */
 export async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
   const required = new Set(body.required)
