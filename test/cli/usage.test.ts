@@ -283,7 +283,6 @@ t.test('words and flags that a command does not take', async (t) => {
       ['token revoke', 'Missing ID'],
       ['token revoke one', /ID must be the id of a token; see: gatehouse token list EMAIL/],
       ['import', 'Missing FILE: a file, - is standard input'],
-      ['import a --format xml', /--format must be jsonl, csv, shlink or kutt/],
       ['import a --owner ann', /--owner must be an e-mail address/],
       ['export --format json', /--format must be jsonl or csv/],
     ]),
