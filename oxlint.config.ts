@@ -145,6 +145,10 @@ export default {
     }),
     imports('services/docs-markdown.ts', 'services', { packages: ['marked'] }),
     imports('services/notices/**', 'services', { packages: ['nodemailer'] }),
+    imports('services/links/transfer/transfer/csv.ts', 'services', {
+      service: 'links',
+      packages: ['csv-parse'],
+    }),
     imports('services/links/names/links/qr.ts', 'services', {
       service: 'links',
       packages: ['uqr'],

@@ -7,13 +7,11 @@ import {
   type LineReport,
 } from '../../services/links/transfer/transfer/import.ts'
 import type { LinkParts } from '../../services/links/names/links/links.ts'
-import {
-  exportLinks,
-  IMPORT_FORMATS,
-  readLinks,
-} from '../../services/links/transfer/transfer/files.ts'
+import { exportLinks, readLinks } from '../../services/links/transfer/transfer/files.ts'
 import { FORMATS } from '../../services/links/transfer/transfer/records.ts'
-import { readEmail } from '../../services/links/people/users/users.ts'
+import type { ColumnReport } from '../../services/links/transfer/transfer/columns.ts'
+import { commandUser } from '../../services/links/people/users/operator.ts'
+import { OPERATOR_EMAIL, readEmail } from '../../services/links/people/users/users.ts'
 import { hostsOfLinks, linkSchemes, takesGroups } from '../frame/configuration.ts'
 import { command, JSON_FLAG, text, value, type DatabaseTools } from '../frame/command.ts'
 import { knownUser } from './users.ts'
@@ -26,14 +24,9 @@ export const commands = [
   // Reports each line, then the totals. It fails when a line was not taken.
   command({
     name: 'import',
-    summary: 'take links from CSV, golink, Shlink or kutt, and say what became of each line',
+    summary: 'take links from CSV or what another program exports, and say what became of each',
     args: { file: text('FILE|-', 'a file, - is standard input') },
     flags: {
-      format: value(
-        IMPORT_FORMATS.join('|'),
-        'csv and jsonl (golink) are recognized; shlink and kutt: answers of their APIs',
-        oneOf(...IMPORT_FORMATS),
-      ),
       'dry-run': { summary: 'say what would happen, and change nothing' },
       update: { summary: 'change links that exist' },
       owner: value('EMAIL', 'the owner of links without one', email),
@@ -46,7 +39,7 @@ export const commands = [
       return file === '-' ? stdin : (await open(file)).createReadStream()
     },
     async run({ flags }, tools) {
-      const { owner, json, format, 'dry-run': dryRun, 'create-users': createUsers } = flags
+      const { owner, json, 'dry-run': dryRun, 'create-users': createUsers } = flags
       const { config, output } = tools
       if (owner !== undefined && !createUsers) await knownUser(tools.db, owner)
       async function report(reports: readonly LineReport[]) {
@@ -55,12 +48,27 @@ export const commands = [
         }
         await output.drained?.()
       }
-      const groups = { takesGroups: takesGroups(config) }
-      const options = { owner, dryRun, createUsers, update: flags.update, ...groups }
-      const lines = readLinks(tools.input, format)
-      const totals = await importLinks({ ...tools, ...linkParts(tools) }, options, lines, report)
-      const result = { dry_run: dryRun, totals }
-      output.out(json ? JSON.stringify(result) : totalsText(totals, dryRun))
+      const importer = {
+        email: OPERATOR_EMAIL,
+        user: () => commandUser(tools, tools.now()),
+      }
+      const groups = takesGroups(config)
+      const options = { owner, dryRun, createUsers, takesGroups: groups, importer }
+      const file = readLinks(tools.input)
+      const totals = await importLinks(
+        { ...tools, ...linkParts(tools) },
+        { ...options, update: flags.update },
+        file.lines,
+        report,
+      )
+      const { source, columns } = file
+      if (json) output.out(JSON.stringify({ dry_run: dryRun, totals, source, columns }))
+      else {
+        for (const column of columns) {
+          if (column.becomes === null) output.out(columnText(column))
+        }
+        output.out(totalsText(totals, dryRun))
+      }
       return totals.refused + totals.conflict === 0 ? DONE : FAILED
     },
   }),
@@ -118,6 +126,11 @@ function lineText({ line, slug, outcome, message }: LineReport, dryRun: boolean)
     printable(message),
   ]
   return words.join('  ').trimEnd()
+}
+
+/** A column that is not taken over. */
+function columnText({ column, note }: ColumnReport) {
+  return `column ${printable(column)} is not taken over: ${printable(note)}`
 }
 
 function totalsText(totals: ImportTotals, dryRun: boolean) {

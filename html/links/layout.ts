@@ -32,6 +32,7 @@ const ACTIONS = [
 const ADMIN_ACTIONS = [
   { href: '/-/admin/users', label: 'Add a user' },
   { href: '/-/admin/links', label: 'See the links of everybody' },
+  { href: '/-/admin/import', label: 'Import links' },
   { href: '/-/admin/usage', label: 'See usage' },
   { href: '/-/admin/missing', label: 'See names that no link has' },
 ]
@@ -89,7 +90,7 @@ export function adminTabs(current: (typeof ADMIN_PAGES)[number]): Html {
   return tabs('Admin', pages)
 }
 
-const ADMIN_PAGES = ['users', 'links', 'usage', 'missing', 'audit'] as const
+const ADMIN_PAGES = ['users', 'links', 'import', 'usage', 'missing', 'audit'] as const
 
 function viewerLine(viewer: Viewer): Html {
   if (viewer === null) return html``

@@ -96,6 +96,7 @@ export function linksListView(view: LinksView): View {
           html`<a href="${usage}">Usage</a>
             <a href="${usage}#unused-title">Unused for ${view.unusedDays} days</a>`
         }
+        ${view.visitor.role === 'admin' && html`<a href="/-/admin/import">Import</a>`}
         <a href="/-/new">New link</a>
       </p>
     </div>

@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import Type, { type Static, type TObject, type TSchema } from 'typebox'
 import { Fault } from '../fault.ts'
 import { objectOf } from '../json.ts'
-import { refuseUnknown, validate, validateQuery, validateTexts } from '../validate.ts'
+import { refuseUnknown, validate, validateQuery, validateTexts, withDefault } from '../validate.ts'
 import { isEmptyBody } from './body.ts'
 import { queryOf, type Context } from './context.ts'
-import { readForm, readJson } from './read-body.ts'
+import { readFileForm, readForm, readJson } from './read-body.ts'
 import type { Typed } from './view.ts'
 
 /** Validates texts of a request; `wrong` makes the fault of those that are not valid. */
@@ -77,9 +77,13 @@ export function ignoredHeader(ignored: readonly string[]): Readonly<Record<strin
   return { 'ignored-members': names.slice(0, MAX_SHOWN_NAMES).join(', ') }
 }
 
+/** A field of a form that is a file: in base64, and empty where none was chosen. */
+export const FileField = withDefault(Type.String({ contentEncoding: 'base64' }), '')
+
 /**
- * The fields of a form as typed. A browser does not send a box that is not ticked: such a field has
- * a default. Boxes of one name, of which any number may be ticked, are the lines of one text.
+ * The fields of a form as typed; one with a file is sent as multipart/form-data. A browser does not
+ * send a box that is not ticked: such a field has a default. Boxes of one name, of which any number
+ * may be ticked, are the lines of one text.
  */
 export async function readTyped(body: TObject, context: Context, limit?: number): Promise<Typed> {
   const required = new Set(body.required)
@@ -92,5 +96,7 @@ export async function readTyped(body: TObject, context: Context, limit?: number)
   // A post without a body is one without fields, where all of them may be left out.
   const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)
   if (isBare && required.size === 0) return unticked
+  const hasFile = properties.some(([, schema]) => 'contentEncoding' in schema)
+  if (hasFile) return { ...unticked, ...(await readFileForm(context, limit)) }
   return { ...unticked, ...(await readForm(context, limit, lists)) }
 }

@@ -13,6 +13,7 @@ import { STATUS } from '../../services/links/faults.ts'
 import { CreatedToken, NewToken } from '../../services/links/people/tokens/changes.ts'
 import { Stats } from '../../services/links/visits/stats.ts'
 import { LinkUpdate, LinkRequest, NewSlug } from '../../services/links/names/links/input.ts'
+import { ImportReport } from './transfer/transfer.ts'
 import { changeList, checkedList, deletedList, linkList, tagList, userList } from './paging.ts'
 
 /** links.md section 2, Config. */
@@ -88,6 +89,7 @@ export function describeApi(
       Token,
       TokenRequest: NewToken,
       MadeToken: CreatedToken,
+      ImportReport,
       Config,
       Error: ErrorBody,
     },

@@ -33,6 +33,7 @@ import { statsEndpoints } from './visits/stats.ts'
 import { tagEndpoints } from './names/tags.ts'
 import { tokenEndpoints } from './people/tokens.ts'
 import { toolEndpoints } from './transfer/tools.ts'
+import { transferEndpoints } from './transfer/transfer.ts'
 import { userEndpoints } from './people/users.ts'
 import { isReservedPath, resolverRoute } from './visits/visits.ts'
 
@@ -85,6 +86,7 @@ const ENDPOINTS = [
   configEndpoint,
   ...userEndpoints,
   ...bulkEndpoints,
+  ...transferEndpoints,
   ...missingEndpoints,
   ...auditEndpoints,
   ...tokenEndpoints,

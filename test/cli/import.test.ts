@@ -96,7 +96,7 @@ t.test('CSV is imported, again without a change, and replaced with --update', as
     'slug,url,tags\ngo,https://golang.org/,lang;my-tag\ndocs,https://docs.example.com/,'
   const conflict = await importText(changed, ['--json'])
   t.equal(conflict.code, 1)
-  const message = 'the link is there, and its url differs; --update replaces it'
+  const message = 'the link is there, and its url differs; an import with update replaces it'
   t.match(reportOf(conflict).reports, [
     { line: 2, outcome: 'conflict', message },
     { line: 3, outcome: 'unchanged' },
@@ -152,16 +152,18 @@ t.test('each line is refused for its own reason, the others are taken', async (t
     [`bad-visibility,${x},,,,ann@example.com,open,,`, /visibility must be public/],
     [`bad-append,${x},,,,ann@example.com,,yes,`, /append_path must be true or/],
     [`bad-time,${x},,,,ann@example.com,,,yesterday`, /created_at must be a time/],
-    [`no-owner,${x},,,,,,,`, /names no owner; --owner EMAIL/],
+    [`no-owner,${x},,,,,,,`, /names no owner; give one for such links/],
     [`bad-owner,${x},,,,ann,,,`, /its owner "ann" is no e-mail address/],
-    [`unknown,${x},,,,ben@example.com,,,`, /no user .* ben@example\.com; --create/],
+    [
+      `unknown,${x},,,,ben@example.com,,,`,
+      /no user .* ben@example\.com; let the import create users, or give an owner/,
+    ],
     [`few,${x}`, /has 2 fields, the header has 9/],
-    [`quote,"${x}" ,,,,,,,`, /a quoted field is followed by something else/],
+    [`quote,"${x}"y,,,,ann@example.com,,,`, /url must be an http/],
     [`loop,${own}/loop,,,,ann@example.com,,,`, /url leads back to this link/],
     [`near,${own}/far,,,,ann@example.com,,,`, ''],
     [`far,${own}/near,,,,ann@example.com,,,`, /url leads back to this link/],
     [`nul,${x},a\u0000b,,,ann@example.com,,,`, /title must have no NUL/],
-    [`huge,${x},${'x'.repeat(1 << 20)},,,ann@example.com,,,`, /is longer than 1 MiB/],
     ['last,https://last.example.com/,,,,ann@example.com,,,', ''],
   ]
   const file = Buffer.from(`${HEADER}\n${cases.map(([line]) => line).join('\n')}\n`)
@@ -184,6 +186,9 @@ t.test('each line is refused for its own reason, the others are taken', async (t
   )
   const open = await importText('slug,url\nnew,"https://a.example.com/\nnext,x', ANN)
   t.match(open, { code: 1, stdout: / {5}2 {2}refused .* a quoted field is never closed/ })
+  const huge = await importText(`slug,url\nhuge,${'x'.repeat(1 << 20)}\nnext,x`, ANN)
+  t.match(huge, { code: 1, stdout: / {5}2 {2}refused .* is longer than 1 MiB; nothing after it/ })
+  t.notMatch(huge.stdout, 'next')
 })
 
 t.test('a link that leads back to itself is refused', async (t) => {
@@ -236,14 +241,16 @@ t.test('files that are none of ours', async (t) => {
   await refuseCommands(t, { env, state: counts }, [
     refused(
       'name,target\n',
-      /first line must name columns, separated by commas: slug, url.* unknown column "name"$/m,
+      /file has the columns name, target\. A link needs slug and url, or the columns of golink, /,
     ),
     refused('', /The file is empty: it has no header and no links/),
-    refused('slug;url\n', /first line must name columns.*It is separated by semicolons$/m),
-    refused('slug\turl\n', /It is separated by tabs$/m),
+    refused('slug,url,visiblity\n', /must name columns: slug, .*unknown column "visiblity"$/m),
+    refused('slug|url\n', /file has the columns slug\|url\./),
     refused('slug,title\n', /header must have the column url/),
-    refused('slug,url,Slug\n', /header has the column slug twice/),
-    refused(Uint8Array.of(0xff, 0xfe, 0x73, 0x00), /first line is not UTF-8/),
+    refused('slug,url,Slug\n', /header has the column Slug twice/),
+    refused(`slug,url${',x'.repeat(200)}\n`, /header has 202 columns; 200 at most/),
+    refused(Buffer.from('slug,\u00fc\n', 'latin1'), /first line is not UTF-8/),
+    refused('{"name": "x"}\n', /is JSON, and its links have name\. A link needs slug and url/),
     [['import', '/no/such/file'], 1, /^gatehouse: ENOENT.*\/no\/such\/file/],
     [
       { args: ['import', '-', '--owner', 'zoe@example.com'], input: CSV },

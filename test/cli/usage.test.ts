@@ -267,7 +267,7 @@ t.test('words and flags that a command does not take', async (t) => {
       ['user role ann@example.com', /Missing ROLE/],
       ['user role ann@example.com owner', /ROLE must be user or admin/],
       ['token revoke one', /ID must be the id of a token; see: gatehouse token list EMAIL/],
-      ['import a --format xml', /--format must be jsonl, csv, shlink or kutt/],
+      ['import', 'Missing FILE: a file, - is standard input'],
       ['import a --owner ann', /--owner must be an e-mail address/],
       ['export --format json', /--format must be jsonl or csv/],
     ]),

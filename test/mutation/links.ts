@@ -185,10 +185,17 @@ export const LINKS_FAULTS: readonly PlantedFault[] = [
   },
   {
     why: 'an import takes a link with a password for a public one',
-    path: 'services/links/transfer/transfer/kutt.ts',
-    find: "object?.['password'] === true",
-    replace: "object?.['password'] === 'true'",
+    path: 'services/links/transfer/transfer/read-link.ts',
+    find: "if (password !== '' && password !== 'false' && password !== '0') {",
+    replace: 'if (false) {',
     test: 'test/cli/import-others.test.ts',
+  },
+  {
+    why: 'an import takes a link that is closed there for a public one',
+    path: 'services/links/transfer/transfer/read-link.ts',
+    find: "if (isTrue(word('closed'))) return 'secure'",
+    replace: '',
+    test: 'test/cli/import-files.test.ts',
   },
   {
     why: 'the last admin may give up the role',

@@ -9,7 +9,7 @@ import { checkSlug, MAX_SLUG, SLUG_PATTERN } from './slug.ts'
 import { checkTarget, completeUrl, MAX_LOCATION, MAX_URL } from './target.ts'
 
 export const MAX_TITLE = 200
-const MAX_DESCRIPTION = 2_000
+export const MAX_DESCRIPTION = 2_000
 const MAX_TAGS = 20
 const MAX_TAG = 50
 export const MAX_ALIASES = 20

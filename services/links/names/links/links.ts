@@ -14,9 +14,9 @@ import { linksFault } from '../../faults.ts'
 import type { LinkCreation, LinkUpdate } from './input.ts'
 import { ENDLESS } from './lifecycle.ts'
 import { conflictOf } from './new.ts'
-import { refuseLoop, type OwnHosts } from './loop.ts'
+import { refuseLoop, type OwnHosts, type UrlWriter } from './loop.ts'
 import { checkScheme, type Schemes } from './schemes.ts'
-import { checkPlaces } from './target.ts'
+import { checkPlaces, type TargetFields } from './target.ts'
 import { writeTexts } from '../lists/texts.ts'
 import { countTags, type Tagged, writeHiddenTags } from '../tags.ts'
 import { writeWords } from '../lists/words.ts'
@@ -158,9 +158,7 @@ export async function editLink(
   const [before, replaced] = await changeLink(parts.db, caller, id, async (tx, link) => {
     checkVersion(link, precondition)
     const changed = withoutSlug({ ...link, ...(await fields(tx, plainLink(link))) })
-    checkPlaces(changed)
-    if (changed.url !== link.url || changed.append_path) checkScheme(changed, parts.schemes())
-    await refuseLoop(tx, parts.ownHosts, caller, changed)
+    await checkEdit(tx, parts, caller, link, changed)
     await q.updateLink(tx, { ...changed, at })
     const detail = differences(link, changed)
     if (detail['aliases'] !== undefined) await saveNames(tx, id, changed)
@@ -173,6 +171,19 @@ export async function editLink(
   })
   forgetLinks(parts, before, replaced)
   return replaced
+}
+
+/** Throws the Fault of an edit that makes a link lead where it may not. */
+export async function checkEdit(
+  tx: Executor,
+  { ownHosts, schemes }: Pick<LinkParts, 'ownHosts' | 'schemes'>,
+  writer: UrlWriter,
+  before: TargetFields,
+  changed: TargetFields & Named,
+): Promise<void> {
+  checkPlaces(changed)
+  if (changed.url !== before.url || changed.append_path) checkScheme(changed, schemes())
+  await refuseLoop(tx, ownHosts, writer, changed)
 }
 
 /** Changes that are kept with a deleted link; the largest one takes 60 KB. */

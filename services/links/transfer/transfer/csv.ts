@@ -1,176 +1,123 @@
-import type { ExportedLink } from '../../../../db/links/transfer/transfer.ts'
-import { badRequest, type Fault } from '../../../../kernel/fault.ts'
-import { partsOf } from '../../names/links/input.ts'
-import { readImportTime, type LinkRecord } from './records.ts'
+import { once } from 'node:events'
+import { CsvError, parse } from 'csv-parse'
+import { badRequest } from '../../../../kernel/fault.ts'
+import {
+  MAX_COLUMNS,
+  MAX_ROW_BYTES,
+  repeatedColumn,
+  rowsBelow,
+  unreadable,
+  type Row,
+} from './rows.ts'
 
-/** The columns of a CSV file; an imported file may have them in any order, and only some. */
-const COLUMNS = [
-  'slug',
-  'url',
-  'title',
-  'description',
-  'tags',
-  'owner',
-  'visibility',
-  'append_path',
-  'expires_at',
-  'max_visits',
-  'archived',
-  'created_at',
-  'updated_at',
-  'co_owners',
-  'shared_with',
-  'aliases',
-] as const
+/** What may stand between the cells of a line. */
+const SEPARATORS = [',', ';', '\t'] as const
+export type Separator = (typeof SEPARATORS)[number]
 
-export type Column = (typeof COLUMNS)[number]
+/** A line of cells, with the line of the file that it begins in. */
+interface Line {
+  line: number
+  cells: readonly string[]
+}
 
-/** Characters of an unknown column that are shown. */
-const MAX_SHOWN = 60
+/** What the parser gives of a line with `raw`; its types say the cells alone. */
+interface RawRecord {
+  record: readonly string[]
+  raw: string
+}
 
-/** Separates tags and addresses; tags may have spaces in them. */
-const SEPARATOR = /[;,]/
+/** What stands where bytes of the file are no character. */
+const NO_CHARACTER = '\ufffd'
 
-/** A cell with what ends it: in quotes, where `""` is a quote, or plain. */
-const CELL = /(?:"([^"]*(?:""[^"]*)*)"|(?!")([^,]*))(,|$)/gy
+/** The separator that the first line has most of, outside of quotes. */
+export function separatorOf(head: string): Separator {
+  const [first = ''] = head.replaceAll(/"[^"]*(?:"|$)/g, '').split(/[\r\n]/, 1)
+  const counts = SEPARATORS.map((separator) => first.split(separator).length)
+  return SEPARATORS[counts.indexOf(Math.max(...counts))] ?? ','
+}
 
-/** The header of an exported file. */
-export const CSV_HEADER = writeCells(COLUMNS)
-
-/** The columns that a header names. Throws the Fault of a wrong header. */
-export function readHeader(record: string): readonly Column[] {
-  const columns: Column[] = []
-  for (const cell of readCells(record) ?? []) {
-    const column = COLUMNS.find((known) => known === cell.trim().toLowerCase())
-    if (column === undefined) throw unknownColumn(record, cell)
-    if (columns.includes(column)) throw badRequest(`The header has the column ${column} twice`)
-    columns.push(column)
+/** Reads a header as the first row, and the links below it. Throws the Fault of a wrong header. */
+export async function* readCsv(
+  bytes: AsyncIterable<Uint8Array>,
+  separator: Separator,
+): AsyncGenerator<Row> {
+  let toRow: ReturnType<typeof rowsBelow> | undefined
+  for await (const found of readLines(bytes, separator)) {
+    if ('problem' in found) {
+      if (toRow === undefined) throw badRequest(`The first line ${found.problem}`)
+      yield unreadable(found.line, found.problem)
+    } else if (toRow === undefined) {
+      const columns = readHeader(found.cells)
+      toRow = rowsBelow(columns)
+      yield toRow(found.line, columns)
+    } else if (found.cells.some((cell) => cell.includes(NO_CHARACTER))) {
+      yield unreadable(found.line, 'is not UTF-8')
+    } else yield toRow(found.line, found.cells)
   }
-  const missing = (['slug', 'url'] as const).find((name) => !columns.includes(name))
-  if (missing !== undefined) throw badRequest(`The header must have the column ${missing}`)
+}
+
+function readHeader(cells: readonly string[]): readonly string[] {
+  const columns = cells.map((cell) => cell.trim())
+  if (columns.some((column) => /[\0\ufffd]/.test(column))) {
+    throw badRequest('The first line is not UTF-8')
+  }
+  if (columns.length > MAX_COLUMNS) {
+    throw badRequest(`The header has ${columns.length} columns; ${MAX_COLUMNS} at most`)
+  }
+  const repeated = repeatedColumn(columns)
+  if (repeated !== undefined) throw badRequest(`The header has the column ${repeated} twice`)
   return columns
 }
 
-/** Separators of other programs that a header may have instead of commas. */
-const OTHER_SEPARATORS = [
-  [';', 'semicolons'],
-  ['\t', 'tabs'],
-  ['|', 'bars'],
-] as const
-
-function unknownColumn(record: string, cell: string): Fault {
-  const form = `The first line must name columns, separated by commas: ${COLUMNS.join(', ')}`
-  const other = OTHER_SEPARATORS.find(([sign]) => !record.includes(',') && record.includes(sign))
-  if (other !== undefined) return badRequest(`${form}. It is separated by ${other[1]}`)
-  const shown = cell.trim().slice(0, MAX_SHOWN)
-  return badRequest(`${form}. It has the unknown column "${shown}"`)
-}
-
 /**
- * Reads a record below a header. An empty cell clears a text; elsewhere it leaves the field as it
- * is.
+ * Splits bytes into lines of cells as they come. Quotes may be anywhere in a cell, as spreadsheets
+ * and people write them; one that opens a cell lasts to the next one, over line ends. Lines without
+ * a text are left out. Reading ends at a quote that is never closed and at a line that is too long,
+ * because nothing after it can be trusted.
  */
-export function readCsvLink(text: string, columns: readonly Column[]): LinkRecord {
-  const cells = readCells(text)
-  const cell = (name: Column): string | undefined => cells?.[columns.indexOf(name)]
-  const word = (name: Column): string => cell(name)?.trim() ?? ''
-  return {
-    slug: word('slug'),
-    read() {
-      checkCells(cells, columns)
-      const tags = cell('tags')
-      const aliases = cell('aliases')
-      const maxVisits = word('max_visits')
-      return {
-        fields: {
-          url: word('url'),
-          title: cell('title')?.trim(),
-          description: cell('description'),
-          tags: tags === undefined ? undefined : partsOf(tags, SEPARATOR),
-          visibility: word('visibility').toLowerCase() || undefined,
-          append_path: readBoolean(word('append_path')),
-          expires_at: word('expires_at') || undefined,
-          max_visits: /^\d{1,15}$/.test(maxVisits) ? Number(maxVisits) : maxVisits || undefined,
-          archived: readBoolean(word('archived')),
-          aliases: aliases === undefined ? undefined : partsOf(aliases, SEPARATOR),
-        },
-        owner: word('owner'),
-        coOwners: partsOf(word('co_owners'), SEPARATOR),
-        sharedWith: partsOf(word('shared_with'), SEPARATOR),
-        created_at: readImportTime('created_at', word('created_at')),
-        updated_at: readImportTime('updated_at', word('updated_at')),
-        note: '',
-      }
+async function* readLines(
+  bytes: AsyncIterable<Uint8Array>,
+  delimiter: Separator,
+): AsyncGenerator<Line | { line: number; problem: string }> {
+  const ready: Line[] = []
+  let line = 1
+  const parser = parse({
+    delimiter,
+    bom: true,
+    // A file may mix them.
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_quotes: true,
+    relax_column_count: true,
+    max_record_size: MAX_ROW_BYTES,
+    // The text of the line, whose line ends are counted.
+    raw: true,
+    on_record(found: unknown) {
+      const { record: cells, raw } = found as RawRecord
+      if (cells.some((cell) => cell.trim() !== '')) ready.push({ line, cells })
+      line += raw.match(/\r\n|\r|\n/g)?.length ?? 0
+      return null
     },
+  })
+  let failure: Error | undefined
+  parser.on('error', (error) => (failure = error))
+  const done = once(parser, 'close')
+  for await (const chunk of bytes) {
+    await new Promise<void>((resolve) => parser.write(chunk, () => resolve()))
+    yield* ready.splice(0)
+    if (failure !== undefined) break
   }
+  parser.end()
+  // It has nothing to read: `on_record` keeps every line.
+  parser.resume()
+  await done.catch(() => undefined)
+  yield* ready
+  if (failure !== undefined) yield { line, problem: problemOf(failure) }
 }
 
-/** Throws the Fault of a record that is not one below its header. */
-export function checkCells(
-  cells: readonly string[] | undefined,
-  columns: readonly string[],
-): asserts cells {
-  if (cells === undefined) {
-    throw badRequest('a quoted field is followed by something else than a comma')
-  }
-  if (cells.length !== columns.length) {
-    throw badRequest(`has ${cells.length} fields, the header has ${columns.length}`)
-  }
-}
-
-/** What begins a formula in a spreadsheet (OWASP, CSV injection). */
-const FORMULA = /^[=+\-@\t\r]/
-
-/** A link as a record below `CSV_HEADER`. */
-export function writeCsvLink(link: ExportedLink, forSpreadsheets: boolean): string {
-  const { owners, tags, append_path, created_at, updated_at, shared_with, ...others } = link
-  const { expires_at, max_visits, archived, aliases, ...plain } = others
-  const co_owners = owners.filter(({ is_primary }) => !is_primary).map(({ email }) => email)
-  const cells: Readonly<Record<Column, string>> = {
-    ...plain,
-    tags: tags.join(';'),
-    owner: owners.find(({ is_primary }) => is_primary)?.email ?? '',
-    append_path: String(append_path),
-    expires_at: expires_at?.toISOString() ?? '',
-    max_visits: String(max_visits ?? ''),
-    archived: String(archived),
-    created_at: created_at.toISOString(),
-    updated_at: updated_at.toISOString(),
-    co_owners: co_owners.join(';'),
-    shared_with: shared_with.join(';'),
-    aliases: aliases.join(';'),
-  }
-  const texts = COLUMNS.map((column) => cells[column])
-  return writeCells(
-    forSpreadsheets ? texts.map((text) => (FORMULA.test(text) ? `'${text}` : text)) : texts,
-  )
-}
-
-/** Other words stay, to be refused with the fields; undefined for none. */
-function readBoolean(text: string): boolean | string | undefined {
-  const word = text.toLowerCase()
-  if (word === '') return undefined
-  return word === 'true' || word === 'false' ? word === 'true' : word
-}
-
-/**
- * The cells of a record (RFC 4180); undefined when something other than a comma follows a quoted
- * cell.
- */
-export function readCells(record: string): readonly string[] | undefined {
-  const cells: string[] = []
-  for (const [, quoted, plain = '', end] of record.matchAll(CELL)) {
-    cells.push(quoted?.replaceAll('""', '"') ?? plain)
-    if (end === '') return cells
-  }
-  return undefined
-}
-
-function writeCells(cells: readonly string[]): string {
-  return cells.map(writeCell).join(',')
-}
-
-function writeCell(text: string): string {
-  // Some programs trim cells without quotes.
-  return /[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+function problemOf(error: Error): string {
+  if (!(error instanceof CsvError)) throw error
+  const end = 'nothing after it was read'
+  if (error.code === 'CSV_MAX_RECORD_SIZE') return `is longer than 1 MiB; ${end}`
+  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return `a quoted field is never closed; ${end}`
+  return `is not CSV; ${end}`
 }

@@ -1,57 +1,80 @@
 import type { Database } from '../../../../db/client.ts'
 import { transferQueries, type ExportedLink } from '../../../../db/links/transfer/transfer.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
-import { APIS, readAnswers, type ApiName } from './answers.ts'
-import { CSV_HEADER, readCells, readCsvLink, readHeader, writeCsvLink } from './csv.ts'
-import { readGolink, writeGolink } from './golink.ts'
-import { FORMATS, readRecords, type Format, type ImportLine, type LinkRecord } from './records.ts'
-import { isShlinkHeader, readShlinkCsv } from './shlink.ts'
+import { isObject, parseJson } from '../../../../kernel/json.ts'
+import { columnsOf, recognize, type ColumnReport } from './columns.ts'
+import { CSV_HEADER, writeCsvLink } from './csv-export.ts'
+import { readCsv, separatorOf } from './csv.ts'
+import { writeGolink } from './golink.ts'
+import { isAnswer, readAnswers } from './json-answers.ts'
+import { readJsonLines } from './json-lines.ts'
+import { openText } from './open-text.ts'
+import { readForeignLink, readOwnLink } from './read-link.ts'
+import type { Format, ImportLine } from './records.ts'
+import { MAX_COLUMNS, type Row } from './rows.ts'
+import { GATEHOUSE, type Source } from './sources.ts'
 
-/** What an import reads: the formats of exports, and the answers of other programs' APIs. */
-export const IMPORT_FORMATS = [...FORMATS, ...APIS] as const
-export type ImportFormat = (typeof IMPORT_FORMATS)[number]
+/** A file of links, and what it turned out to be while it was read. */
+export interface LinkFile {
+  lines: AsyncGenerator<ImportLine>
+  /** The program that it is from; undefined before its first link. */
+  source: string | undefined
+  /** What becomes of its columns. */
+  columns: readonly ColumnReport[]
+}
 
 const PAGE_SIZE = 500
 
 /**
- * Reads links from a stream of bytes, whose first character tells the format unless it is given.
- * Throws the Fault of a bad header.
+ * Reads links from bytes as they come. The first characters tell CSV from JSON, and the columns
+ * tell which program the file is from. The lines throw the Fault of a file that has no links.
  */
-export async function* readLinks(
-  bytes: AsyncIterable<Uint8Array>,
-  given: ImportFormat | undefined,
-): AsyncGenerator<ImportLine> {
-  if (isApi(given)) {
-    yield* readAnswers(bytes, given)
-    return
+export function readLinks(chunks: AsyncIterable<Uint8Array>): LinkFile {
+  const file: LinkFile = { lines: read(), source: undefined, columns: [] }
+  const seen = new Set<string>()
+
+  /** Notes names that were not seen before: objects may have other members than the first one. */
+  function noteColumns(source: Source, row: Row): void {
+    const columns = row.columns.filter((name) => !seen.has(name) && seen.size < MAX_COLUMNS)
+    if (columns.length === 0) return
+    for (const name of columns) seen.add(name)
+    file.columns = [...file.columns, ...columnsOf(source, { ...row, columns })]
   }
-  let readCsv: ((text: string) => LinkRecord) | undefined
-  let isEmpty = true
-  for await (const { line, format, text, problem } of readRecords(bytes, given)) {
-    isEmpty = false
-    if (format !== 'jsonl' && readCsv === undefined) {
-      if (problem !== undefined) throw badRequest(`The first line ${problem}`)
-      readCsv = csvReader(text)
-    } else if (problem !== undefined) {
-      const read = (): never => {
-        throw badRequest(problem)
-      }
-      yield { line, slug: '', read }
-    } else yield { line, ...(readCsv ? readCsv(text) : readGolink(text)) }
+  async function* read(): AsyncGenerator<ImportLine> {
+    const { rows, isCsv } = await rowsOf(chunks)
+    let source: Source | undefined
+    for await (const row of rows) {
+      const isFirst = source === undefined && row.columns.length > 0
+      if (isFirst) source = recognize(row, isCsv)
+      file.source = source?.name
+      if (source !== undefined) noteColumns(source, row)
+      // The first row of CSV is its header.
+      if (!(isFirst && isCsv)) yield linkOf(source, row)
+    }
+    if (isCsv && source === undefined) {
+      throw badRequest('The file is empty: it has no header and no links')
+    }
   }
-  if (isEmpty) throw badRequest('The file is empty: it has no header and no links')
+  return file
 }
 
-function isApi(format: ImportFormat | undefined): format is ApiName {
-  return APIS.some((name) => name === format)
+function linkOf(source: Source | undefined, row: Row): ImportLine {
+  const { line, problem = 'is no link' } = row
+  if (source === GATEHOUSE) return readOwnLink(source, row)
+  if (source !== undefined) return readForeignLink(source, row)
+  const read = (): never => {
+    throw badRequest(problem)
+  }
+  return { line, slug: '', read }
 }
 
-/** Reads the records below a header: ours, or that of Shlink's web client. */
-function csvReader(header: string): (text: string) => LinkRecord {
-  const cells = readCells(header) ?? []
-  if (isShlinkHeader(cells)) return (text) => readShlinkCsv(text, cells)
-  const columns = readHeader(header)
-  return (text) => readCsvLink(text, columns)
+async function rowsOf(chunks: AsyncIterable<Uint8Array>) {
+  const { head, bytes } = await openText(chunks)
+  const isCsv = !/^\s*[{[]/.test(head)
+  if (isCsv) return { isCsv, rows: readCsv(bytes, separatorOf(head)) }
+  const [first = ''] = head.trimStart().split('\n', 1)
+  const isLines = isObject(parseJson(first)) && !isAnswer(first)
+  return { isCsv, rows: isLines ? readJsonLines(bytes) : readAnswers(bytes) }
 }
 
 /** A line of an exported file, or why the format cannot hold the link. */

@@ -1,46 +1,7 @@
 import type { Link } from '../../../../db/links/names/links.ts'
-import { badRequest } from '../../../../kernel/fault.ts'
-import { parseObject, stringOf } from '../../../../kernel/json.ts'
 import { namesOf } from '../../names/aliases/names.ts'
-import { withoutForeignPlaces } from '../../names/links/foreign-places.ts'
 import { foldName } from '../../names/links/slug.ts'
-import { fromTemplate } from '../../names/links/templates.ts'
 import { toTemplate } from './golink-template.ts'
-import { readImportTime, slugOfName, type LinkRecord } from './records.ts'
-
-/**
- * Reads a line of a golink export (`/.export`): a JSON object with Short, Long, Created, LastEdit
- * and Owner. golink has no title, description, tags or visibility, so these stay as they are.
- */
-export function readGolink(text: string): LinkRecord {
-  const object = parseObject(text)
-  // JSON can have halves of characters, which the database does not take.
-  const word = (name: string): string | undefined => stringOf(object?.[name])?.toWellFormed()
-  const short = word('Short')
-  const long = word('Long')
-  const slug = slugOfName(short ?? '')
-  return {
-    slug,
-    name: short ?? '',
-    read() {
-      if (object === undefined) throw badRequest('is not a JSON object')
-      if (short === undefined) {
-        throw badRequest('Short is missing; links of Shlink and kutt need --format')
-      }
-      if (long === undefined) throw badRequest('Long is missing')
-      const { url, append_path } = fromTemplate(long)
-      return {
-        created_at: readImportTime('Created', word('Created') ?? ''),
-        updated_at: readImportTime('LastEdit', word('LastEdit') ?? ''),
-        fields: { url: withoutForeignPlaces(url), append_path },
-        owner: word('Owner') ?? '',
-        coOwners: [],
-        sharedWith: [],
-        note: slug === short ? '' : `was "${short}"`,
-      }
-    },
-  }
-}
 
 /**
  * A link as lines of golink's export, one for each name, or why golink can't have it. Of names that

@@ -6,15 +6,20 @@ import { validate } from '../../../../kernel/validate.ts'
 import type { ChangeTools } from '../../../audit.ts'
 import { linksFault } from '../../faults.ts'
 import { LinkUpdate, MAX_ALIASES } from '../../names/links/input.ts'
-import { differences, NEW_LINK, replaceLink, type LinkParts } from '../../names/links/links.ts'
+import {
+  checkEdit,
+  differences,
+  NEW_LINK,
+  replaceLink,
+  type LinkParts,
+} from '../../names/links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../../names/links/loop.ts'
 import { checkSlug, isSlug } from '../../names/links/slug.ts'
 import { checkScheme } from '../../names/links/schemes.ts'
 import { checkPlaces } from '../../names/links/target.ts'
 import { writeTexts } from '../../names/lists/texts.ts'
 import { countTags, writeHiddenTags } from '../../names/tags.ts'
-import { commandUser } from '../../people/users/operator.ts'
-import { OPERATOR_EMAIL } from '../../people/users/users.ts'
+import type { Caller } from '../../people/users/groups.ts'
 import { writeWords } from '../../names/lists/words.ts'
 import { announce } from '../../names/aliases/names.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
@@ -24,6 +29,14 @@ import type { ImportLine, LinkData } from './records.ts'
 interface ImportOptions extends PeopleOptions {
   /** Whether existing links that differ are replaced. */
   update: boolean
+  importer: Importer
+}
+
+/** Who imports: an admin, or a command on this machine. Either may read and change every link. */
+export interface Importer {
+  email: string
+  /** Called when a link is changed: a dry run adds no user. */
+  user: () => Promise<Caller>
 }
 
 type Outcome = 'created' | 'updated' | 'unchanged' | 'conflict' | 'refused'
@@ -40,7 +53,7 @@ export interface LineReport {
 export type ImportTotals = Readonly<Record<Outcome | 'users', number>>
 
 /** What an import works with. */
-interface ImportTools extends LinkParts, ChangeTools {
+export interface ImportTools extends LinkParts, ChangeTools {
   now: () => Date
 }
 
@@ -58,8 +71,8 @@ type ExistingLink = Omit<Link, 'owners'>
 
 type LineResult = Pick<LineReport, 'outcome' | 'message'>
 
-/** An import is run on this machine, and may read every link. */
-const IMPORTER: UrlWriter = { ids: [], role: 'admin' }
+/** As whom an import writes urls. */
+const WRITER: UrlWriter = { ids: [], role: 'admin' }
 
 /** The number of lines that are looked up, and links that are stored, by one statement. */
 const BATCH_SIZE = 500
@@ -185,13 +198,15 @@ async function compareLine(
   if (differing.length === 0) return { outcome: 'unchanged', message: note }
   const what = `${differing.join(', ')} ${differing.length === 1 ? 'differs' : 'differ'}`
   if (!options.update) {
-    const message = `the link is there, and its ${what}; --update replaces it`
+    const message = `the link is there, and its ${what}; an import with update replaces it`
     return { outcome: 'conflict', message: joined(note, message) }
   }
-  if (options.dryRun) imagined.set(existing.slug, { ...existing, ...input })
-  else {
-    const operator = await commandUser(tools, tools.now())
-    await replaceLink(tools, operator, existing.id, input, tools.now())
+  if (options.dryRun) {
+    const changed = { ...existing, ...input }
+    await tools.db.transaction((tx) => checkEdit(tx, tools, WRITER, existing, changed))
+    imagined.set(existing.slug, changed)
+  } else {
+    await replaceLink(tools, await options.importer.user(), existing.id, input, tools.now())
   }
   return { outcome: 'updated', message: joined(note, `its ${what}`) }
 }
@@ -211,8 +226,9 @@ async function storeLinks(
   for (const group of groups.values()) {
     try {
       const stored = await db.transaction(async (tx) => {
-        for (const link of group) await refuseLoop(tx, ownHosts, IMPORTER, link)
-        return options.dryRun ? { created: group, left: [] } : await addLinks(tx, group, now())
+        for (const link of group) await refuseLoop(tx, ownHosts, WRITER, link)
+        if (options.dryRun) return await namesLeft(tx, group)
+        return await addLinks(tx, group, options.importer.email, now())
       })
       const taken = new Set(group).difference(new Set(stored.created))
       const fault = linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
@@ -222,7 +238,7 @@ async function storeLinks(
         notes.set(slug, `without ${aliases}, which other links have`)
       }
       if (!options.dryRun) continue
-      for (const link of group) imagined.set(link.slug, { ...link, id: '' })
+      for (const link of stored.created) imagined.set(link.slug, { ...link, id: '' })
     } catch (error) {
       if (!(error instanceof Fault)) throw error
       for (const { slug } of group) faults.set(slug, error)
@@ -231,13 +247,25 @@ async function storeLinks(
   return { faults, notes }
 }
 
+/** What `addLinks` would give, by the names that links have now. */
+async function namesLeft(tx: Executor, links: readonly NewLink[]) {
+  const names = links.flatMap(({ slug, aliases }) => [slug, ...aliases])
+  const rows = await q.listTakenNames(tx, { names, limit: names.length })
+  const taken = new Set(rows.map(({ name }) => name))
+  const created = links.filter(({ slug }) => !taken.has(slug))
+  const left = created.flatMap(({ slug, aliases }) =>
+    aliases.filter((alias) => taken.has(alias)).map((alias) => ({ slug, alias })),
+  )
+  return { created, left }
+}
+
 /**
  * Gives the links that were created; the slugs of the others are taken. And the aliases that were
  * left out, because other links have them.
  */
-async function addLinks(tx: Executor, links: readonly NewLink[], at: Date) {
+async function addLinks(tx: Executor, links: readonly NewLink[], actor: string, at: Date) {
   const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
-  const row = { links: sorted, actor: OPERATOR_EMAIL, at, limit: sorted.length }
+  const row = { links: sorted, actor, at, limit: sorted.length }
   const added = new Set((await q.addImportedLinks(tx, row)).map(({ slug }) => slug))
   const created = links.filter(({ slug }) => added.has(slug))
   const named = created.filter(({ aliases }) => aliases.length > 0)

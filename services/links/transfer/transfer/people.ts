@@ -59,15 +59,20 @@ export function openPeople(tools: ChangeTools, options: PeopleOptions, now: () =
         if ((await idOf(email)) === undefined) left.push(email)
       }
       if (left.length > 0 && options.owner === undefined) {
-        throw badRequest(`no user has the e-mail address ${left[0]}; --create-users makes one`)
+        throw badRequest(`no user has the e-mail address ${left[0]}; ${WAY}`)
       }
       const idsOf = (emails: readonly string[]) =>
         emails.map((email) => ids.get(email)).filter((id) => id !== undefined)
       const ownerIds = new Set([primary, ...idsOf(owners)])
+      const isOwned = owner === '' || ids.get(readEmail(owner) ?? '') !== undefined
+      const notes = [
+        !isOwned && `its owner ${owner} is no user`,
+        left.length > 0 && `without ${left.join(' and ')}, who is no user`,
+      ]
       return {
         owners: [...ownerIds].map((id) => ({ id, is_primary: id === primary })),
         recipients: [...new Set(idsOf(recipients))],
-        note: left.length === 0 ? '' : `without ${left.join(' and ')}, who is no user`,
+        note: notes.filter((note) => note !== false).join('; '),
       }
     },
 
@@ -86,17 +91,19 @@ function checkMember(text: string) {
   return member
 }
 
+const WAY = 'let the import create users'
+
 type FindId = (email: string | undefined) => Promise<string | undefined>
 
 /** The user named as the owner of a link, else the owner of links without a known owner. */
 async function primaryOwner(text: string, otherwise: string | undefined, idOf: FindId) {
   if (text === '' && otherwise === undefined) {
-    throw badRequest('names no owner; --owner EMAIL gives it one')
+    throw badRequest('names no owner; give one for such links')
   }
   const email = readEmail(text)
   const id = (await idOf(email)) ?? (await idOf(otherwise))
   if (id !== undefined) return id
   if (email === undefined) throw badRequest(`its owner "${text}" is no e-mail address`)
-  const ways = '--create-users makes one, --owner EMAIL gives the link to somebody else'
+  const ways = `${WAY}, or give an owner for such links`
   throw badRequest(`no user has the e-mail address of its owner, ${email}; ${ways}`)
 }

@@ -1,0 +1,351 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
+import { runCli } from '../helpers/cli.ts'
+import { leadsTo, startLinks } from '../helpers/links.ts'
+import { run } from '../helpers/postgres.ts'
+import { ROOT, type Env } from '../helpers/program.ts'
+
+// Files as people have them: how they are written, and which programs they are from.
+
+const [, server] = backends
+const FLAGS = ['--owner', 'own@example.com', '--create-users']
+
+async function imports(env: Env, input: string | Uint8Array, ...flags: readonly string[]) {
+  const args = ['import', '-', '--json', ...FLAGS, ...flags]
+  const { code, stdout, stderr } = await runCli(args, { env, input })
+  const lines = stdout.trimEnd().split('\n').filter(Boolean)
+  const parsed = lines.map((line): Record<string, unknown> => JSON.parse(line))
+  const { source, columns } = parsed.at(-1) ?? {}
+  return { code, stderr, reports: parsed.slice(0, -1), source, columns }
+}
+
+const stored = (env: Env) =>
+  run(
+    env['DATABASE_URL'] ?? '',
+    `select l.slug, url, title, description, visibility, append_path, expires_at, archived, created_at, updated_at,
+            (select string_agg(tag, ' ' order by tag) from links.link_tags t where t.slug = l.slug) as tags,
+            (select string_agg(n.name, ' ' order by n.name) from links.names n where n.link_id = l.id and n.name <> l.slug) as aliases,
+            (select email from links.link_owners o join links.users u on u.id = o.user_id where o.slug = l.slug) as owner
+       from links.shown_links l order by l.slug`,
+  )
+
+const LINES = [
+  ['slug', 'url', 'title', 'description', 'tags'],
+  ['aa', 'https://a.test/?x=1,2;3', '  The "a"  ', '"two\nlines\tand , ; all"', 'x;y'],
+  [],
+  ['bb', 'https://b.test/', '', '', ''],
+]
+
+/** The lines as a program writes them: quoted where it must. */
+function written(separator: string, lineEnd: string): string {
+  const quoted = (cell: string) =>
+    /[",;\t\n]/.test(cell) ? `"${cell.replaceAll('"', '""').replaceAll('\n', lineEnd)}"` : cell
+  return LINES.map((cells) => cells.map(quoted).join(separator)).join(lineEnd)
+}
+
+/** Bytes of UTF-16 with their mark. */
+function utf16(text: string, isBig: boolean): Buffer {
+  const bytes = Buffer.from(`\ufeff${text}`, 'utf16le')
+  return isBig ? bytes.swap16() : bytes
+}
+
+const WRITINGS: Readonly<Record<string, string | Uint8Array>> = {
+  'commas, LF': written(',', '\n'),
+  'semicolons, CRLF, a mark': `\ufeff${written(';', '\r\n')}\r\n`,
+  'tabs, CR': written('\t', '\r'),
+  'UTF-16 of spreadsheets': utf16(written('\t', '\r\n'), false),
+  'UTF-16, the other way': utf16(written(';', '\n'), true),
+}
+
+t.test('a file is read however it is written', async (t) => {
+  for (const [name, input] of Object.entries(WRITINGS)) {
+    const env = await server.env(t)
+    const { code, reports } = await imports(env, input)
+    t.equal(code, 0, name)
+    // The empty line and the line end within the quotes count.
+    t.match(reports, [
+      { line: 2, slug: 'aa', outcome: 'created' },
+      { line: 5, slug: 'bb', outcome: 'created' },
+    ])
+    const [link] = await stored(env)
+    t.match(link, { url: 'https://a.test/?x=1,2;3', tags: 'x y' }, name)
+    t.equal(link?.['title'], 'The "a"', 'a title is trimmed')
+    t.match(link?.['description'], /^"two(\n|\r\n|\r)lines\tand , ; all"$/, 'a description is not')
+  }
+})
+
+t.test(
+  'names of columns may be written otherwise; lines of other lengths are refused',
+  async (t) => {
+    const env = await server.env(t)
+    const input = [
+      'Slug ;URL;Expires At;;',
+      'say "hi";https://x.test/;;;',
+      'cc;https://c.test/;2999-01-01T00:00:00Z;;',
+      'dd;https://d.test/',
+      'ee;https://e.test/;;;;more',
+      ';;;;',
+      'ff;https://f.test/;;;',
+    ].join('\n')
+    const { code, reports } = await imports(env, input)
+    t.equal(code, 1)
+    t.match(reports, [
+      { line: 2, outcome: 'refused', message: /^slug must have/ },
+      { line: 3, outcome: 'created' },
+      { line: 4, outcome: 'refused', message: 'has 2 fields, the header has 5' },
+      { line: 5, outcome: 'refused', message: 'has 6 fields, the header has 5' },
+      { line: 7, outcome: 'created' },
+    ])
+    t.match(await stored(env), [{ slug: 'cc', expires_at: new Date('2999-01-01T00:00:00Z') }, {}])
+  },
+)
+
+/** What a file of a program becomes. */
+interface Expected {
+  source: string
+  reports: readonly (readonly [slug: string, outcome: string, message: string | RegExp])[]
+  links: readonly Readonly<Record<string, unknown>>[]
+  /** Columns that are not taken over, in the order of the file. */
+  left: readonly string[]
+}
+
+const FILES: Readonly<Record<string, Expected>> = {
+  'yourls.csv': {
+    source: 'YOURLS',
+    reports: [
+      ['handbook', 'created', 'was "Handbook"'],
+      ['new-hires', 'created', 'was "new_hires"'],
+    ],
+    links: [
+      {
+        url: 'https://docs.test/handbook?a=1&b=%7B1%7D',
+        title: 'The "handbook", all of it',
+        created_at: new Date('2019-03-04T05:06:07Z'),
+      },
+      { slug: 'new-hires', title: '' },
+    ],
+    left: ['ip', 'clicks'],
+  },
+  'yourls-import-export.csv': {
+    source: 'YOURLS (Import Export)',
+    reports: [
+      ['handbook-2', 'created', ''],
+      ['talks', 'created', ''],
+    ],
+    links: [{}, { url: 'https://talks.test/?a=1,2' }],
+    left: ['hits'],
+  },
+  'bitly.csv': {
+    source: 'Bitly',
+    reports: [
+      ['spring', 'created', 'was "Spring"'],
+      ['4xyzabc', 'created', 'was "4XyZabc"; archived, as it was there'],
+    ],
+    links: [
+      { url: 'https://shop.test/old', archived: true, created_at: new Date('2023-01-31') },
+      {
+        url: 'https://shop.test/spring',
+        title: 'Spring, sale',
+        archived: false,
+        created_at: new Date('2024-05-01T08:30:00Z'),
+      },
+    ],
+    left: ['Engagements'],
+  },
+  'bitly.json': {
+    source: 'Bitly (API)',
+    reports: [['api-spring', 'created', 'without the tags Été']],
+    links: [{ title: 'Spring', tags: 'sale', created_at: new Date('2024-05-01T08:30:00Z') }],
+    left: ['id', 'created_by', 'client_id', 'deeplinks', 'references'],
+  },
+  'dub.csv': {
+    source: 'Dub',
+    reports: [
+      ['pricing', 'created', ''],
+      ['beta', 'created', 'archived, as it was there'],
+    ],
+    links: [
+      { slug: 'beta', archived: true },
+      { slug: 'pricing', tags: 'sales web-site', updated_at: new Date('2025-01-06T07:06:40Z') },
+    ],
+    left: ['Clicks'],
+  },
+  'dub.json': {
+    source: 'Dub (API)',
+    reports: [
+      ['launch', 'created', 'of acme.link; without its address for later'],
+      ['board', 'refused', /^asks for a password/],
+    ],
+    links: [
+      {
+        description: 'For the launch',
+        tags: 'sales',
+        expires_at: new Date('2999-01-31T10:07:04Z'),
+      },
+    ],
+    left: (
+      'id domain expiredUrl password ios android geo rewrite shortLink qrCode clicks leads sales ' +
+      'saleAmount lastClicked userId'
+    ).split(' '),
+  },
+  'rebrandly.csv': {
+    source: 'Rebrandly',
+    reports: [
+      ['burn10m', 'created', 'was "burn10M"; of acme.link'],
+      ['two', 'created', 'of acme.link'],
+    ],
+    links: [
+      { url: 'https://cars.test/laferrari', created_at: new Date('2016-07-13T10:54:12Z') },
+      {},
+    ],
+    left: ['id', 'shortUrl', 'domain'],
+  },
+  'rebrandly.json': {
+    source: 'Rebrandly',
+    reports: [['the-car', 'created', 'of acme.link; passes queries on, which it did not']],
+    links: [
+      { title: 'The car', description: 'Red', updated_at: new Date('2017-07-13T10:54:12Z') },
+    ],
+    left: [
+      'id',
+      'shortUrl',
+      'domain.fullName',
+      'clicks',
+      'lastClickAt',
+      'favourite',
+      'forwardParameters',
+    ],
+  },
+  'golinks.json': {
+    source: 'GoLinks',
+    reports: [
+      ['jira', 'created', ''],
+      ['pay-slips', 'created', 'without its addresses for devices or countries'],
+      ['diary', 'created', ''],
+    ],
+    links: [
+      { slug: 'diary', visibility: 'secure' },
+      {
+        slug: 'jira',
+        url: 'https://jira.test/browse/{*}',
+        description: 'A ticket',
+        tags: 'eng',
+        aliases: 'tickets',
+        owner: 'ann@example.com',
+        visibility: 'public',
+        created_at: new Date(1_700_000_000_000),
+        updated_at: new Date(1_700_000_600_000),
+      },
+      { slug: 'pay-slips', url: 'https://pay.test/%7B1%7D', visibility: 'private' },
+    ],
+    left: ['gid', 'cid', 'public', 'variable_link', 'pinned', 'geolinks', 'redirect_hits'],
+  },
+  'trotto.json': {
+    source: 'Trotto',
+    reports: [
+      ['wiki', 'created', 'was "wiki/%s"'],
+      ['road-map', 'created', ''],
+      ['a/b', 'refused', /^slug must have/],
+    ],
+    links: [
+      { slug: 'road-map', url: 'http://roadmap.test/100%25', owner: 'bob@example.com' },
+      {
+        slug: 'wiki',
+        url: 'https://wiki.test/?q={*}',
+        owner: 'ann@example.com',
+        created_at: new Date('2021-06-07T08:09:10.123Z'),
+      },
+    ],
+    left: ['id', 'mine', 'namespace', 'type', 'visits_count'],
+  },
+  'golink.json': {
+    source: 'golink',
+    reports: [
+      ['who', 'created', ''],
+      ['me', 'created', ''],
+    ],
+    links: [
+      { slug: 'me', url: 'https://people.test/{user}' },
+      { slug: 'who', url: 'https://people.test/search/{*:https://people.test/}' },
+    ],
+    left: [],
+  },
+}
+
+for (const [name, expected] of Object.entries(FILES)) {
+  t.test(`${name} is known by its columns`, async (t) => {
+    const env = await server.env(t)
+    const input = await readFile(join(ROOT, 'test/fixtures/link-exports', name))
+    const first = name.endsWith('.csv') ? 2 : 1
+    const reports = expected.reports.map(([slug, outcome, message], at) => {
+      return { line: at + first, slug, outcome, message }
+    })
+    const dry = await imports(env, input, '--dry-run')
+    t.match(dry.reports, reports, 'a dry run says the same')
+    t.same(await stored(env), [], 'and writes nothing')
+    const { stderr, source, columns, ...rest } = await imports(env, input)
+    t.match({ stderr, source }, { stderr: '', source: expected.source })
+    t.match(rest.reports, reports)
+    t.equal(rest.reports.length, reports.length)
+    const told = columns as readonly { column: string; becomes: string | null; note: string }[]
+    const left = told.filter(({ becomes }) => becomes === null)
+    t.same(
+      left.map(({ column }) => column),
+      expected.left,
+    )
+    t.ok(
+      left.every(({ note }) => /^[^\n]+$/.test(note)),
+      'each for a reason, in a line',
+    )
+    const links = await stored(env)
+    t.match(links, expected.links)
+    t.equal(links.length, expected.links.length)
+  })
+}
+
+t.test('what is not taken over is a line of the report, a column each', async (t) => {
+  const env = await server.env(t)
+  const input = 'keyword,url,clicks,Folder\u001b\naa,https://a.test/,7,x\n'
+  const { code, stdout } = await runCli(['import', '-', ...FLAGS], { env, input })
+  t.equal(code, 0)
+  t.match(
+    stdout,
+    [
+      'column clicks is not taken over: visits that were counted there stay there\n',
+      'column Folder? is not taken over: no field of a link here\n',
+    ].join(''),
+  )
+})
+
+t.test('a place of Trotto takes what follows the name', async (t) => {
+  const env = await server.env(t)
+  const input = '{"shortpath": "jira/%s/%s", "destination_url": "https://j.test/%s?b=%s"}\n'
+  t.match(await imports(env, input), { code: 0 })
+  const { base } = await startLinks(t, server, env)
+  t.equal(await leadsTo(base, '/jira/a/b'), 'https://j.test/a?b=b')
+})
+
+t.test('a dry run refuses what the run refuses', async (t) => {
+  const env = await server.env(t)
+  const there = 'slug,url,aliases\naa,https://a.test/,aa-too\nbb,https://b.test/,\n'
+  t.match(await imports(env, there), { code: 0 })
+  const rows = [
+    ['aa,mailto:a@example.com,', 'refused', /^url must be an http:\/\/ or https:\/\/ URL/],
+    ['bb,http://127.0.0.1:8081/bb,', 'refused', /^url leads back to this link/],
+    ['aa-too,https://c.test/,', 'conflict', /^slug already taken$/],
+    ['dd,https://d.test/,aa-too', 'created', /^without aa-too, which other links have$/],
+  ] as const
+  const input = ['slug,url,aliases', ...rows.map(([line]) => line)].join('\n')
+  const wanted = rows.map(([, outcome, message]) => ({ outcome, message }))
+  for (const flags of [['--update', '--dry-run'], ['--update']]) {
+    const { reports } = await imports(env, input, ...flags)
+    t.match(reports, wanted, flags.join(' '))
+  }
+  const named = { ...env, LINKS_SCHEMES: 'mailto' }
+  for (const flags of [['--update', '--dry-run'], ['--update']]) {
+    const { reports } = await imports(named, 'slug,url\naa,mailto:a@example.com\n', ...flags)
+    t.match(reports, [{ outcome: 'updated' }], 'where the scheme is named')
+  }
+})
