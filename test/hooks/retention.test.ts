@@ -3,6 +3,7 @@ import type { Test } from 'tap'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import type { Gap } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
 import type { Ack } from '../helpers/hooks.ts'
@@ -99,6 +100,9 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
     await age(2, 0, ids.length)
     await save({ retention_max_age_days: '1' })
     await leaves([])
+    const { text } = await request(`${server.hooks}/`)
+    t.match(text, 'No events are kept at present.')
+    t.notMatch(text, 'start-here')
     const [requested = 0, last = 0] = [ids.at(-3), ids.at(-1)]
     t.same(await gapOf(requested), { requested, oldest: last + 1, skipped: 2 })
     const upToDate = gapOf(last)

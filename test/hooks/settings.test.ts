@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -8,7 +7,7 @@ import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
 import { FORM_TYPE, addProvider, post, postForm, shownIn, startHooks } from '../helpers/hooks.ts'
-import type { Ack, Shown } from '../helpers/hooks.ts'
+import type { Ack, Shown, Fields } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -27,10 +26,10 @@ const OTHER = {
 const [, backend] = backends
 const { base, env } = await startHooks(t, backend)
 const { hooks: second } = await startServer(t, { services: ['hooks'], env })
-const save = (fields: Readonly<Record<string, string>>): ReturnType<typeof postForm> =>
+const save = (fields: Fields): ReturnType<typeof postForm> =>
   postForm(base, '/settings', fields)
 
-await t.test('settings', async (t: Test) => {
+await t.test('settings', async (t) => {
   await t.test('defaults, and all fields changed', async (t) => {
     t.same(await settingsOf(base), DEFAULTS)
     t.equal((await save(OTHER)).status, 200)
@@ -50,7 +49,7 @@ await t.test('settings', async (t: Test) => {
     t.equal((await save(OTHER)).status, 200)
   })
 
-  await t.test('an invalid value is refused, and nothing is taken then', async (t: Test) => {
+  await t.test('an invalid value is refused, and nothing is taken then', async (t) => {
     const bad: Readonly<Record<string, readonly string[]>> = {
       retention_max_age_days: ['-1', '1.5', 'x', '', '36501', '1e2'],
       retention_max_rows: ['-1', '', '2147483648'],
@@ -125,12 +124,12 @@ function nameIn(card: string): string {
 function forget(
   base: string,
   name: string,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Fields = {},
 ): Promise<Response> {
   return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
 }
 
-await t.test('forwarders on the settings page', async (t: Test) => {
+await t.test('forwarders on the settings page', async (t) => {
   const cards = async () => cardsIn((await request(`${base}/settings`)).text)
   t.match((await request(`${base}/settings`)).text, 'No forwarder has connected yet')
 
@@ -197,13 +196,13 @@ await t.test('forwarders on the settings page', async (t: Test) => {
 })
 
 /** The form's values on the settings page. */
-async function settingsOf(base: string): Promise<Readonly<Record<string, string>>> {
+async function settingsOf(base: string): Promise<Fields> {
   const { status, text } = await request(`${base}/settings`)
   if (status !== 200) throw new Error(`GET /settings answered ${status}, expected 200`)
   return valuesIn(text)
 }
 
-function valuesIn(text: string): Readonly<Record<string, string>> {
+function valuesIn(text: string): Fields {
   const fields = Object.keys(DEFAULTS).map((name) => {
     const input = new RegExp(`<input[^>]*\\sname="${name}"[^>]*>`).exec(text)?.[0] ?? ''
     const value = /\svalue="([^"]*)"/.exec(input)?.[1] ?? 'no such field'

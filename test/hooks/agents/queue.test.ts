@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { VARIABLES } from '../../../commands/frame/configuration.ts'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
@@ -34,7 +33,7 @@ async function startQueue(t: Owner, env: Env, channels: string): Promise<TestSer
   return startServer(t, { services: ['hooks'], env: { ...queueEnv(redis, channels), ...env } })
 }
 
-await t.test('queue', async (t: Test) => {
+await t.test('queue', async (t) => {
   const channels = 'orders, {eu}/audit.log,numbers'
   const env = { ...(await postgres.env(t)), HOOKS_MAX_BODY: String(LIMIT) }
   const server = await startQueue(t, env, channels)
@@ -64,6 +63,9 @@ await t.test('queue', async (t: Test) => {
     t.same(headers, { 'trace-id': 'abc, def', api_token: '«redacted»', 'x-y': 'ab' })
     const { text } = await request(`${base}/log/${event}`)
     t.notMatch(text, 'Copy as curl', 'there is no receiver to send it to')
+    const curl = await request(`${base}/log/${event}?tab=curl`)
+    t.match(curl.text, 'came from a message broker')
+    t.match((await request(`${base}/log`)).text, /class="badge queue"[^>]*>\s*via broker/)
     t.match(await stream.until(({ id: last }) => last === String(event)), {
       event: 'event-received',
       data: /"provider":"queue:orders","event_type":"order.made","trust_mode":"queue"/,
@@ -125,6 +127,7 @@ await t.test('queue', async (t: Test) => {
     )
     const { text } = await request(`${base}/providers`)
     t.match(text, /queue\s+·\s+<code>\{eu\}\/audit\.log<\/code>/)
+    t.match(text, 'action="/providers/queue%3A%7Beu%7D%2Faudit.log/enabled"')
     t.equal((await request(`${base}/webhooks/queue/orders`, { method: 'POST' })).status, 404)
   })
 

@@ -11,6 +11,7 @@ import { backends } from '../../helpers/backends.ts'
 import { addDestination, eventOf } from '../../helpers/destinations.ts'
 import { addProvider, deliver, FORM_TYPE, payloadOf, plain, post } from '../../helpers/hooks.ts'
 import { startHooks, type Ack } from '../../helpers/hooks.ts'
+import type { Fields } from '../../helpers/hooks.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
 import { request } from '../../helpers/http.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -25,7 +26,7 @@ const receiver = await startReceiver(t)
 const template = '{"v": {{json.name}}, "item": {{json.0.name}}, "deep": {{json.payload.name}}}'
 await addDestination(env, 'all', receiver.url, '--body-template', template)
 
-type Sent = { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
+type Sent = { readonly headers: Fields; readonly body: Buffer }
 
 function typed(type: string, body: Buffer | string, encoding = ''): Sent {
   const headers = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
@@ -288,7 +289,7 @@ async function store(sent: Sent): Promise<number> {
 }
 
 /** The cells of the rows of a filtered log, by id. */
-async function previewsOf(query: Readonly<Record<string, string>>) {
+async function previewsOf(query: Fields) {
   const search = new URLSearchParams({ limit: '200', ...query }).toString()
   const headers = { 'HX-Request': 'true' }
   const { text } = await request(`${base}/log?${search}`, { headers })

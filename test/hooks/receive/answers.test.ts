@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
@@ -150,7 +149,7 @@ await t.test('a signed provider takes GET where the address is signed', async (t
   ])
 })
 
-await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t: Test) => {
+await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t) => {
   const text = 'text/plain; charset=utf-8'
   const json = 'answer_type=application/json&answer_body={"<script>":1}'
   const xml = 'answer_type=application/xml&answer_body=<Response/>'
@@ -246,7 +245,7 @@ function form(path: string, body: string, text: RegExp, status = 422): Refusal {
   return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, undefined, text]
 }
 
-await t.test('what is refused', async (t: Test) => {
+await t.test('what is refused', async (t) => {
   const path = '/providers/generic%3Aany/answers'
   const status = /^answer_status must be 200 to 299/
   const none = /There is no provider/

@@ -229,7 +229,7 @@ const NEW_EACH_TIME = new Set([
 ])
 
 for (const [name, fields, sender] of [...LISTED, ...OWN]) {
-  await t.test(`${name}: what its sender sends is taken, and nothing else`, async (t: Test) => {
+  await t.test(`${name}: what its sender sends is taken, and nothing else`, async (t) => {
     const source = await add(name, sender, fields)
     const sending = sendingOf(source)
     const taken = await deliver(source, sending)
@@ -282,7 +282,7 @@ await t.test('a later try is a repeat, and another event of the same bytes is no
   }
 })
 
-await t.test('secrets are replaced, and what is sent on is signed again', async (t: Test) => {
+await t.test('secrets are replaced, and what is sent on is signed again', async (t) => {
   const discord = ['discord', {}, presetSender('discord')] as const
   for (const [name, fields, sender] of [...OWN, discord]) {
     const { scheme, stored, refused } = sender

@@ -16,7 +16,7 @@ import {
   startHooks,
   tokenOf,
 } from '../../helpers/hooks.ts'
-import type { Ack } from '../../helpers/hooks.ts'
+import type { Ack, Fields } from '../../helpers/hooks.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =
@@ -24,15 +24,15 @@ const STORED =
 
 await onPostgres(t, 'providers', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
-  const create = (fields: Readonly<Record<string, string>>, headers = {}): Promise<Response> =>
+  const create = (fields: Fields, headers = {}): Promise<Response> =>
     postForm(base, '/providers', fields, headers)
-  const bearer = (token: string): Readonly<Record<string, string>> => ({
+  const bearer = (token: string): Fields => ({
     Authorization: `Bearer ${token}`,
   })
   const sent = async (name: string, token: string): Promise<number> =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
-  const form = (path: string, fields: Readonly<Record<string, string>> = {}) => ({
+  const form = (path: string, fields: Fields = {}) => ({
     call: `POST ${path}`,
     headers: FORM_TYPE,
     body: new URLSearchParams(fields).toString(),
@@ -109,7 +109,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal((await request(`${base}/providers/none/first`)).status, 404)
   })
 
-  await t.test('an open one needs the acknowledgement', async (t: Test) => {
+  await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
     await refused(t, [
       [form('/providers', open), 422, undefined, /acknowledge/],
@@ -123,9 +123,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal((await post(base, 'generic/open', '{}')).status, 202)
   })
 
-  await t.test('what is not created', async (t: Test) => {
+  await t.test('what is not created', async (t) => {
     const bad = ['', 'UPPER', '-x', 'a b', 'ü', 'a'.repeat(65), '../x', 'a\0']
-    const create422 = (fields: Readonly<Record<string, string>>, text: RegExp): Refusal => [
+    const create422 = (fields: Fields, text: RegExp): Refusal => [
       form('/providers', fields),
       422,
       undefined,
@@ -145,7 +145,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.match(page.text, 'value="CI 2"', 'what was typed is kept')
   })
 
-  await t.test('the toggle', async (t: Test) => {
+  await t.test('the toggle', async (t) => {
     const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
     await refused(t, [
@@ -163,7 +163,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     })
   })
 
-  await t.test('removal keeps the events', async (t: Test) => {
+  await t.test('removal keeps the events', async (t) => {
     const { id } = (await post(base, 'generic/ci', '{}', bearer(token))).json<Ack>()
     const before = await eventIds(base)
     t.ok(before.includes(id))

@@ -4,6 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
+import { request } from '../../helpers/http.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
@@ -27,7 +28,7 @@ import {
   startHooks,
   tokenOf,
 } from '../../helpers/hooks.ts'
-import type { Signed } from '../../helpers/hooks.ts'
+import type { Signed, Fields } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
@@ -102,7 +103,7 @@ async function overlap(
   await untilRefused(base, provider, /^matches a retired (secret$|token, in )/)
 }
 
-await t.test('rotation', async (t: Test) => {
+await t.test('rotation', async (t) => {
   const { base, env } = await startHooks(t, postgres, {
     GATEHOUSE_SECRET_KEY: secretKey(),
     HOOKS_ROTATION_OVERLAP_S: '7200',
@@ -123,7 +124,7 @@ await t.test('rotation', async (t: Test) => {
       [provider],
     )
 
-  await t.test('during an overlap, and after it', async (t: Test) => {
+  await t.test('during an overlap, and after it', async (t) => {
     // These mostly wait, so they wait together.
     const stories = Object.entries(WAYS).map(([kind, way]) => overlap(t, base, kind, way, end))
     await Promise.all(stories)
@@ -178,9 +179,9 @@ await t.test('rotation', async (t: Test) => {
     t.equal(await send(theirs), 403)
   })
 
-  await t.test('what is refused', async (t: Test) => {
+  await t.test('what is refused', async (t) => {
     const token = await addProvider(base, 'stays')
-    const rotate = (name: string, fields: Readonly<Record<string, string>>) => ({
+    const rotate = (name: string, fields: Fields) => ({
       call: `POST /providers/${name}/rotate`,
       headers: FORM_TYPE,
       body: new URLSearchParams(fields).toString(),
@@ -270,6 +271,14 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
   })
 
   await t.test('rotated, by page and by command, with an overlap', async (t) => {
+    const given =
+      /The provider makes the new secret.*Secret that the sender made<\/label>\s*<input[^>]*\srequired/s
+    for (const [name, text] of [
+      ['payments', given],
+      ['code_host', /A new secret is made and shown once/],
+    ] as const) {
+      t.match((await request(`${base}/providers?open=${name}`)).text, text, name)
+    }
     const rotated = await change(base, 'payments', 'rotate', { secret: second, overlap: '60' })
     t.equal(rotated.status, 200)
     t.equal(await status(base, 'payments', second), 202)
@@ -283,8 +292,8 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     await untilRefused(base, 'code_host', /^matches a retired secret$/)
   })
 
-  await t.test('what is refused', async (t: Test) => {
-    const rotate = (fields: Readonly<Record<string, string>>) => ({
+  await t.test('what is refused', async (t) => {
+    const rotate = (fields: Fields) => ({
       call: 'POST /providers/payments/rotate',
       headers: FORM_TYPE,
       body: new URLSearchParams(fields).toString(),

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
@@ -19,6 +19,7 @@ import {
   startHooks,
   type Ack,
 } from '../../helpers/hooks.ts'
+import type { Fields } from '../../helpers/hooks.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
@@ -57,7 +58,7 @@ await t.test('Standard Webhooks: what fails is 403, and the reason is kept', asy
   const good = standardHeaders(key, body)
   const { 'webhook-signature': signature = '', ...unsigned } = good
   const query = `generic/shop?token=${encodeURIComponent(key)}`
-  const cases: readonly (readonly [string, Readonly<Record<string, string>>, string?])[] = [
+  const cases: readonly (readonly [string, Fields, string?])[] = [
     ['signature missing', unsigned],
     ['wrong secret or altered body', { ...good, 'webhook-id': 'msg_other' }],
     ['signature malformed', { ...good, 'webhook-signature': 'sha256=00' }],
@@ -86,7 +87,7 @@ await t.test('GitLab proves itself by a token, which is no signature', async (t)
   const token = keepSecret('gitlab', 'glwh-0123456789-abcdef')
   const args = ['provider', 'add', 'lab', '--scheme', 'gitlab', '--secret', '-', '--enable']
   t.match(await runCli(args, { env, input: `${token}\n` }), { code: 0, stdout: '' })
-  const send = (given: Readonly<Record<string, string>>) => post(base, 'generic/lab', '{}', given)
+  const send = (given: Fields) => post(base, 'generic/lab', '{}', given)
   const basic = (password: string) =>
     `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}`
   for (const right of [{ 'X-Gitlab-Token': token }, { Authorization: basic(token) }]) {
@@ -137,11 +138,11 @@ await t.test('the page makes a provider of a scheme, and shows how to send to it
   t.match(await cardOf(base, 'generic:page-lab'), { Scheme: 'gitlab (token)', badges: /token/ })
 })
 
-await t.test('what the page refuses names its field, and nothing is made', async (t: Test) => {
+await t.test('what the page refuses names its field, and nothing is made', async (t) => {
   const signed = { name: 'bad', trust_mode: 'signed' }
   const own = { ...signed, scheme: 'hmac', header: 'X-Own' }
   const noSecret = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
-  const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp | string])[] = [
+  const cases: readonly (readonly [Fields, RegExp | string])[] = [
     [{ ...signed, scheme: 'ebay' }, /^scheme must be the name of a sender, such as github/],
     [{ ...signed, scheme: 'stripe' }, /^The sender makes the secret of stripe: give it here/],
     [{ ...signed, scheme: 'discord', secret: 'x' }, /must be the public key .*64 hex digits/],
@@ -179,7 +180,7 @@ await t.test('what the page refuses names its field, and nothing is made', async
 
 await t.test(
   'a secret that the sender made is taken, and may come from a file',
-  async (t: Test) => {
+  async (t) => {
     const theirs = signingSecret(24)
     const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
     t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')

@@ -1,6 +1,5 @@
 import { verify } from '@octokit/webhooks-methods'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import {
@@ -142,7 +141,7 @@ const insertMany = (provider: string, count: number) =>
 const [many] = await insertMany('generic:many', 10_500)
 const oldest = Number(many?.['oldest'])
 
-await t.test('a dry run counts, and sends nothing', async (t: Test) => {
+await t.test('a dry run counts, and sends nothing', async (t) => {
   const cases: readonly (readonly [object, number, number | null])[] = [
     [{ highest_id: last }, 4, last],
     [{ provider: 'generic:ci' }, 3, last],
@@ -161,7 +160,7 @@ await t.test('a dry run counts, and sends nothing', async (t: Test) => {
   t.equal(receiver.connections(), 0)
 })
 
-await t.test('exactly the events that were counted are sent', async (t: Test) => {
+await t.test('exactly the events that were counted are sent', async (t) => {
   const { highest_id } = await count({ highest_id: last })
   await send('order')
   const body = { since: first, highest_id, target_url: target('/yes?token=hush') }
@@ -190,7 +189,7 @@ await t.test('exactly the events that were counted are sent', async (t: Test) =>
   t.notMatch((await request(`${base}/metrics`)).text, job.id)
 })
 
-await t.test('what is not delivered counts as failed, with its reason', async (t: Test) => {
+await t.test('what is not delivered counts as failed, with its reason', async (t) => {
   const refused = await start({ event_type: 'user' }, '/no')
   const job = await untilJob(refused, FINISHED)
   const counts = { done: 1, delivered: 0, failed: 1, failed_ids: [second], last_status: 410 }
@@ -200,7 +199,7 @@ await t.test('what is not delivered counts as failed, with its reason', async (t
   t.match(json.jobs[0], { id: refused.id, failed_ids: [second] }, 'the newest first')
 })
 
-await t.test('many events: the oldest first, two jobs beside each other', async (t: Test) => {
+await t.test('many events: the oldest first, two jobs beside each other', async (t) => {
   const more = await count({ provider: 'generic:many' })
   t.same(more, { count: 10_000, more: true, highest_id: more.highest_id, job: null })
   const job = await start({ provider: 'generic:many' }, '/held')
@@ -225,7 +224,7 @@ await t.test('many events: the oldest first, two jobs beside each other', async 
   await until(async () => (await left()) === '0', 'the gauge')
 })
 
-await t.test('a receiver that is down, and up again', async (t: Test) => {
+await t.test('a receiver that is down, and up again', async (t) => {
   isDown = true
   const job = await start({ provider: 'generic:ci' }, '/shaky')
   const tried = await until(async () => {
@@ -238,7 +237,7 @@ await t.test('a receiver that is down, and up again', async (t: Test) => {
   t.match(await untilJob(job, FINISHED), { failed: 0, waiting: 0 })
 })
 
-await t.test('who may start, read and cancel, and bad input', async (t: Test) => {
+await t.test('who may start, read and cancel, and bad input', async (t) => {
   const agent = await addEndpoint(base, 'agent')
   const { id } = await untilJob(await start({ event_type: 'user' }, '/yes'), FINISHED)
   const call = `POST /api/v1${START}`
@@ -278,7 +277,7 @@ await t.test('who may start, read and cancel, and bad input', async (t: Test) =>
   ])
 })
 
-await t.test('a job of a token ends with the token', async (t: Test) => {
+await t.test('a job of a token ends with the token', async (t) => {
   const { token } = await addEndpoint(base, 'sender', { allow_replay: 'true' })
   const program = apiOf(base, token)
   const job = await start({ provider: 'generic:many' }, '/held', program)
@@ -328,7 +327,7 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   await until(async () => (await rows()).length === 1, 'their rows to go')
 })
 
-await t.test('two instances share a job; one without its database waits', async (t: Test) => {
+await t.test('two instances share a job; one without its database waits', async (t) => {
   await postForm(base, '/settings', { retention_max_rows: '50000' })
   const [made] = await insertMany('generic:both', 1_000)
   const url = String(env['DATABASE_URL'])

@@ -2,7 +2,6 @@ import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
@@ -134,7 +133,7 @@ function form(path: string, fields: Record<string, string>, headers = {}) {
 const paid = await send('order.paid', '{"n":"<1>"}')
 const last = await send('order.open')
 
-await t.test('a receiver of a signed event accepts it again', async (t: Test) => {
+await t.test('a receiver of a signed event accepts it again', async (t) => {
   const bodies: Readonly<Record<Signed, string>> = {
     code_host: '{"zen": "Ünïcode, \\u001b and  spaces"}\n',
     payments: JSON.stringify({ id: 'evt_1', object: 'event', type: 'charge.paid' }, null, 2),
@@ -280,6 +279,18 @@ await t.test('each attempt is kept, newest first, with its reason', async (t) =>
     { outcome: 'delivered', answer: /^204 /, target: target('good') },
   ])
   t.equal(inside.connections(), 0, 'the redirect was not followed')
+  const folded = (text = '') => [...text.matchAll(/<details( open)?>\s*<summary>What/g)]
+  t.same(
+    folded(answers[2]?.text).map(([, open]) => open),
+    [' open'],
+    'of what was just sent',
+  )
+  const later = await pageOf(`/log/${id}?tab=deliveries`)
+  t.same(
+    folded(later).map(([, open]) => open),
+    [undefined],
+  )
+  t.notMatch(later, /role="status">\s*(Not d|D)elivered/, 'only what was just done is announced')
   const moved = /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/
   t.match(answers[1]?.text, moved)
   t.match(answers[0]?.text, /role="status">Delivered: 204 in \d+ ms/)
@@ -361,7 +372,7 @@ await t.test('a browser without script gets the page around the list', async (t)
   t.match(fragment.text, /^<div id="event-body"/)
 })
 
-await t.test('an event is sent with another body, signed for it', async (t: Test) => {
+await t.test('an event is sent with another body, signed for it', async (t) => {
   const id = (await deliver(base, 'code_host', '{"n":1}\n')).json<Ack>().id
   t.match(await pageOf(`/log/${id}/edit`), '{&quot;n&quot;:1}')
   t.match(await pageOf(`/log/${id}`), `href="/log/${id}/edit"`)
@@ -390,7 +401,7 @@ await t.test('an event is sent with another body, signed for it', async (t: Test
   }
 })
 
-await t.test('two answers of an event are compared', async (t: Test) => {
+await t.test('two answers of an event are compared', async (t) => {
   const id = await send()
   const answer = (text: string) => replay(base, id, `${url}/answer/${encodeURIComponent(text)}`)
   const one = await answer('{"ok":true,"n":"<1>"}')
@@ -410,7 +421,7 @@ await t.test('two answers of an event are compared', async (t: Test) => {
   t.match(await compared(text, '1'), 'One of these answers is not kept any more')
 })
 
-await t.test('the menu offers where events were sent lately, and a command', async (t: Test) => {
+await t.test('the menu offers where events were sent lately, and a command', async (t) => {
   const id = await send()
   for (const target of [`${url}/lately`, `${url}/?token=hush-hush`, 'http://10.0.0.1/never']) {
     await replay(base, id, target)
@@ -424,7 +435,7 @@ await t.test('the menu offers where events were sent lately, and a command', asy
   t.match(await pageOf(`/log/${id}`), 'Deliveries (3)')
 })
 
-await t.test('a filter of the log is counted, with bounds that stay', async (t: Test) => {
+await t.test('a filter of the log is counted, with bounds that stay', async (t) => {
   const log = await pageOf('/log?event_type=order.paid&since=24h')
   t.match(log, '"/replays/new?event_type=order.paid&amp;since=24h"')
   const shown = await pageOf('/replays/new?event_type=order.paid&since=24h')
@@ -438,7 +449,7 @@ await t.test('a filter of the log is counted, with bounds that stay', async (t: 
   t.notMatch(none, 'name="target_url"')
 })
 
-await t.test('a job begins by its form, and is listed', async (t: Test) => {
+await t.test('a job begins by its form, and is listed', async (t) => {
   t.match(await pageOf('/replays'), 'No replays of many events.')
   const fields = {
     event_type: 'order.paid',
@@ -461,7 +472,7 @@ await t.test('a job begins by its form, and is listed', async (t: Test) => {
   t.match(again, { status: 200, text: /data-state="finished"/ }, 'what has ended stays')
 })
 
-await t.test('what is refused sends nothing, and is not recorded', async (t: Test) => {
+await t.test('what is refused sends nothing, and is not recorded', async (t) => {
   const id = await send()
   const one = (target_url: string) => form(`/log/${id}/replay`, { target_url })
   const edit = (more: Record<string, string>, headers = {}) =>
