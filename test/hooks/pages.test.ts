@@ -175,7 +175,7 @@ t.test('GET /metrics', async (t) => {
   const of = (code: number): number | undefined =>
     requests?.samples.find(({ labels }) => labels.includes(route) && labels.includes(`"${code}"`))
       ?.value
-  t.equal(of(202), 1, 'the pattern, not the path, and the status')
+  t.equal(of(202), 2, 'the pattern, not the path, and the status')
   t.equal(of(401), 1)
   const refused = families.get('gatehouse_hooks_rejections')?.samples
   t.match(refused, [{ name: 'gatehouse_hooks_rejections_total', value: 1 }])

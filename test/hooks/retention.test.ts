@@ -5,8 +5,7 @@ import type { Gap } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, eventIds, postForm, startHooks, store } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -18,7 +17,7 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
 
   async function deliver(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
-      ids.push((await post(server.hooks, 'generic/lan', '{}')).json<Ack>().id)
+      ids.push(await store(server.hooks, 'lan'))
     }
   }
   /** Makes events older, from one position of `ids` up to another. */

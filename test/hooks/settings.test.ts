@@ -6,8 +6,16 @@ import type { Response } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import { FORM_TYPE, addProvider, post, postForm, shownIn, startHooks } from '../helpers/hooks.ts'
-import type { Ack, Shown, Fields } from '../helpers/hooks.ts'
+import {
+  FORM_TYPE,
+  addProvider,
+  formCall,
+  postForm,
+  shownIn,
+  startHooks,
+  store,
+} from '../helpers/hooks.ts'
+import type { Shown, Fields } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -26,8 +34,7 @@ const OTHER = {
 const [, backend] = backends
 const { base, env } = await startHooks(t, backend)
 const { hooks: second } = await startServer(t, { services: ['hooks'], env })
-const save = (fields: Fields): ReturnType<typeof postForm> =>
-  postForm(base, '/settings', fields)
+const save = (fields: Fields): ReturnType<typeof postForm> => postForm(base, '/settings', fields)
 
 await t.test('settings', async (t) => {
   await t.test('defaults, and all fields changed', async (t) => {
@@ -64,8 +71,7 @@ await t.test('settings', async (t) => {
     }
     const rows = Object.entries(bad).flatMap(([field, values]) =>
       values.map((value): Refusal => {
-        const body = new URLSearchParams({ ...DEFAULTS, [field]: value }).toString()
-        const call = { call: 'POST /settings', headers: FORM_TYPE, body }
+        const call = formCall('/settings', { ...DEFAULTS, [field]: value })
         return [call, 422, undefined, new RegExp(`^${field} must be `)]
       }),
     )
@@ -121,11 +127,7 @@ function nameIn(card: string): string {
   return (/<bdi>(.*?)<\/bdi>/s.exec(card)?.[1] ?? '').replaceAll('<wbr />', '')
 }
 
-function forget(
-  base: string,
-  name: string,
-  headers: Fields = {},
-): Promise<Response> {
+function forget(base: string, name: string, headers: Fields = {}): Promise<Response> {
   return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
 }
 
@@ -134,10 +136,7 @@ await t.test('forwarders on the settings page', async (t) => {
   t.match((await request(`${base}/settings`)).text, 'No forwarder has connected yet')
 
   await addProvider(base, 'lan', { open: true })
-  const ids: number[] = []
-  for (let n = 0; n < 3; n++) {
-    ids.push((await post(base, 'generic/lan', '{}')).json<Ack>().id)
-  }
+  const ids = [await store(base, 'lan'), await store(base, 'lan'), await store(base, 'lan')]
   const [first = 0, , last = 0] = ids
   const old = await openPeer(t, base, { name: 'old', target: TARGET, since: String(first + 1) })
   const peer = await openPeer(t, base, { name: NAME, target: TARGET })

@@ -9,8 +9,8 @@ import {
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { addDestination, eventOf } from '../../helpers/destinations.ts'
-import { addProvider, deliver, FORM_TYPE, payloadOf, plain, post } from '../../helpers/hooks.ts'
-import { startHooks, type Ack } from '../../helpers/hooks.ts'
+import { addProvider, deliver, FORM_TYPE, payloadOf, plain } from '../../helpers/hooks.ts'
+import { startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
 import type { Fields } from '../../helpers/hooks.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
 import { request } from '../../helpers/http.ts'
@@ -282,11 +282,7 @@ function escapeBytes(text: string): string {
     .join('')
 }
 
-async function store(sent: Sent): Promise<number> {
-  const { status, text, json: ack } = await post(base, 'generic/any', sent.body, sent.headers)
-  if (status !== 202) throw new Error(`the delivery answered ${status}, expected 202: ${text}`)
-  return ack<Ack>().id
-}
+const store = ({ body, headers }: Sent) => storeAt(base, 'any', body, headers)
 
 /** The cells of the rows of a filtered log, by id. */
 async function previewsOf(query: Fields) {

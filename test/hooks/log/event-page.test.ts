@@ -1,19 +1,16 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { addProvider, deliver, payloadOf, plain, post } from '../../helpers/hooks.ts'
-import { shown, startHooks, type Ack } from '../../helpers/hooks.ts'
+import { addProvider, deliver, payloadOf, plain } from '../../helpers/hooks.ts'
+import { shown, startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
 
 const FRAGMENT = { 'HX-Request': 'true' }
 
 const { base } = await startHooks(t, backends[1])
 for (const name of ['one', 'two', 'alone']) await addProvider(base, name, { open: true })
 
-async function store(name: string, body: string | Uint8Array, headers = {}): Promise<number> {
-  const { status, ...answer } = await post(base, `generic/${name}`, body, headers)
-  if (status !== 202) throw new Error(`the delivery answered ${status}, expected 202`)
-  return answer.json<Ack>().id
-}
+const store = (name: string, body: string | Uint8Array, headers = {}) =>
+  storeAt(base, name, body, headers)
 
 async function pageOf(path: string): Promise<string> {
   const { status, text } = await request(`${base}/log/${path}`)

@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, deliver, eventIds } from '../../helpers/hooks.ts'
-import { plain, post, type Ack } from '../../helpers/hooks.ts'
+import { plain, store, type Ack } from '../../helpers/hooks.ts'
 import type { Fields } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
@@ -36,15 +36,8 @@ const stored = (await postgres.query(env, STORED)) as readonly Event[]
 const { hooks: base } = await startServer(t, { services: ['hooks'], env })
 const api = apiOf(base)
 
-async function send(
-  name: string,
-  type: string,
-  body: string | Uint8Array = '{}',
-  headers = {},
-): Promise<number> {
-  const sent = { 'X-Event-Type': type, ...headers }
-  return (await post(base, `generic/${name}`, body, sent)).json<Ack>().id
-}
+const send = (name: string, type: string, body: string | Uint8Array = '{}', headers = {}) =>
+  store(base, name, body, { 'X-Event-Type': type, ...headers })
 
 /** The rows of the log, with their text and the query of the next page. */
 async function log(query: string) {
@@ -60,8 +53,7 @@ async function listed(query: string, own: Ids): Promise<Ids> {
   return (await log(`limit=200&${query}`)).ids.filter((id) => own.includes(id))
 }
 
-const queryOf = (fields: Fields) =>
-  new URLSearchParams(fields).toString()
+const queryOf = (fields: Fields) => new URLSearchParams(fields).toString()
 
 await t.test('newest first, ids decide between equal times', async (t) => {
   const all = stored.map(({ id }) => id)
@@ -122,7 +114,7 @@ await t.test('wildcards of types, ends of time, headers and members', async (t) 
   const order = await send('shop', 'order_failed.failed', '{}', { 'x-one': 'no' })
   const lower = await send('shop', 'push')
   const upper = await send('other', 'Push')
-  const bare = (await post(base, 'generic/shop', '{}')).json<Ack>().id
+  const bare = await store(base, 'shop')
   const signed = await deliver(base, 'code_host', '{"a":1}', { 'X-CodeHost-Event': 'ping' })
   const { id: ping, received_at } = signed.json<Ack>()
   const all = [ping, bare, upper, lower, order, draft, failed, paid]
@@ -254,8 +246,7 @@ await t.test('days of a zone, and the counts of events', async (t) => {
       where provider = 'generic:days'`,
     [a ?? 0],
   )
-  const days = async (fields: Fields) =>
-    (await log(`${own}&${queryOf(fields)}`)).ids
+  const days = async (fields: Fields) => (await log(`${own}&${queryOf(fields)}`)).ids
   const day = { when: 'days', from: '2026-03-29', to: '2026-03-29' }
   const zone = 'Europe/Berlin'
   t.same(await days({ ...day, zone }), [c, b])

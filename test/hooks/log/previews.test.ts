@@ -1,6 +1,12 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { addProvider, FORM_TYPE, plain, post, startHooks } from '../../helpers/hooks.ts'
+import {
+  addProvider,
+  FORM_TYPE,
+  plain,
+  startHooks,
+  store as storeAt,
+} from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { exampleOf } from '../../fixtures/signing-bodies.ts'
 
@@ -9,9 +15,7 @@ import { exampleOf } from '../../fixtures/signing-bodies.ts'
 const { base } = await startHooks(t, backends[1])
 await addProvider(base, 'any', { open: true })
 
-async function store(body: string, headers = {}): Promise<number> {
-  return (await post(base, 'generic/any', body, headers)).json<{ id: number }>().id
-}
+const store = (body: string, headers = {}) => storeAt(base, 'any', body, headers)
 
 /** The cell of a row, as HTML. */
 async function cellOf(id: number, query = ''): Promise<string> {

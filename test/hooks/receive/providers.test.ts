@@ -8,7 +8,7 @@ import type { Response } from '../../helpers/http.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import type { Refusal } from '../../helpers/refusals.ts'
 import {
-  FORM_TYPE,
+  formCall,
   enable,
   eventIds,
   post,
@@ -32,11 +32,6 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   const sent = async (name: string, token: string): Promise<number> =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
-  const form = (path: string, fields: Fields = {}) => ({
-    call: `POST ${path}`,
-    headers: FORM_TYPE,
-    body: new URLSearchParams(fields).toString(),
-  })
   const stored = (): Promise<unknown> => backend.query(env, STORED, ['%'])
   const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
@@ -76,10 +71,10 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.notMatch((await request(base + path)).text, 'Any sender, unchecked')
     const trust = { trust_mode: 'token' }
     await refused(t, [
-      [form(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
-      [form(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
+      [formCall(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
+      [formCall(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
       [
-        form('/providers/generic:ci/verify', trust),
+        formCall('/providers/generic:ci/verify', trust),
         404,
         undefined,
         /no open provider "generic:ci"/,
@@ -90,7 +85,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const headersOf = { 'X-Gitlab-Token': given }
     t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
     t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
-    await refused(t, [[form(path, trust), 404, undefined, /no open provider/]])
+    await refused(t, [[formCall(path, trust), 404, undefined, /no open provider/]])
   })
 
   await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
@@ -112,8 +107,13 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
     await refused(t, [
-      [form('/providers', open), 422, undefined, /acknowledge/],
-      [form('/providers', { ...open, acknowledge_open: 'false' }), 422, undefined, /acknowledge/],
+      [formCall('/providers', open), 422, undefined, /acknowledge/],
+      [
+        formCall('/providers', { ...open, acknowledge_open: 'false' }),
+        422,
+        undefined,
+        /acknowledge/,
+      ],
     ])
     const made = await create({ name: 'open', trust_mode: 'open', acknowledge_open: 'true' })
     t.equal(made.status, 200)
@@ -126,13 +126,18 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   await t.test('what is not created', async (t) => {
     const bad = ['', 'UPPER', '-x', 'a b', 'ü', 'a'.repeat(65), '../x', 'a\0']
     const create422 = (fields: Fields, text: RegExp): Refusal => [
-      form('/providers', fields),
+      formCall('/providers', fields),
       422,
       undefined,
       text,
     ]
     await refused(t, [
-      [form('/providers', { name: 'ci' }), 409, undefined, /is a provider "generic:ci" already/],
+      [
+        formCall('/providers', { name: 'ci' }),
+        409,
+        undefined,
+        /is a provider "generic:ci" already/,
+      ],
       create422({ name: 'chat' }, /belongs to a signed provider/),
       ...bad.map((name) => create422({ name }, /The name must be/)),
       create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
@@ -150,12 +155,12 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
     await refused(t, [
       [
-        form('/providers/generic:ci/enabled', { enabled: 'TRUE' }),
+        formCall('/providers/generic:ci/enabled', { enabled: 'TRUE' }),
         422,
         undefined,
         /true or false/,
       ],
-      [form('/providers/x%00/enabled', { enabled: 'true' }), 404],
+      [formCall('/providers/x%00/enabled', { enabled: 'true' }), 404],
     ])
     t.match(await toggle('generic:ci', 'true', NAVIGATES), {
       status: 303,
@@ -172,9 +177,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.same(await eventIds(base), before)
     const none = /no provider/
     await refused(t, [
-      [form('/providers/generic:ci/remove'), 404, undefined, none],
-      [form('/providers/code_host/remove'), 404, undefined, none],
-      [form('/providers/generic:open/rotate'), 404, undefined, none],
+      [formCall('/providers/generic:ci/remove'), 404, undefined, none],
+      [formCall('/providers/code_host/remove'), 404, undefined, none],
+      [formCall('/providers/generic:open/rotate'), 404, undefined, none],
     ])
     token = tokenOf(await create({ name: 'ci' }))
   })

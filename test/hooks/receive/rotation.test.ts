@@ -19,7 +19,7 @@ import {
 } from '../../helpers/senders.ts'
 import { startServer } from '../../helpers/server.ts'
 import {
-  FORM_TYPE,
+  formCall,
   SIGNED,
   addProvider,
   deliver,
@@ -181,11 +181,7 @@ await t.test('rotation', async (t) => {
 
   await t.test('what is refused', async (t) => {
     const token = await addProvider(base, 'stays')
-    const rotate = (name: string, fields: Fields) => ({
-      call: `POST /providers/${name}/rotate`,
-      headers: FORM_TYPE,
-      body: new URLSearchParams(fields).toString(),
-    })
+    const rotate = (name: string, fields: Fields) => formCall(`/providers/${name}/rotate`, fields)
     const overlaps = ['-1', '1h', '', '2592001']
     const state = () => WAYS.token.send(base, 'stays', token)
     const wrong = /overlap must be a whole number of seconds/
@@ -293,11 +289,7 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
   })
 
   await t.test('what is refused', async (t) => {
-    const rotate = (fields: Fields) => ({
-      call: 'POST /providers/payments/rotate',
-      headers: FORM_TYPE,
-      body: new URLSearchParams(fields).toString(),
-    })
+    const rotate = (fields: Fields) => formCall('/providers/payments/rotate', fields)
     const state = () => status(base, 'payments', second)
     await refuseAll(t, { service: 'hooks', base, state }, [
       [rotate({}), 422, undefined, /The sender makes the secret of stripe: give it here/],

@@ -7,9 +7,9 @@ import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import {
-  FORM_TYPE,
   enable,
   eventIds,
+  formCall,
   hmac,
   plain,
   post,
@@ -167,8 +167,7 @@ await t.test('what the page refuses names its field, and nothing is made', async
     t,
     { service: 'hooks', base, state },
     cases.map(([fields, text]): Refusal => {
-      const body = new URLSearchParams(fields).toString()
-      return [{ call: 'POST /providers', headers: FORM_TYPE, body }, 422, undefined, text]
+      return [formCall('/providers', fields), 422, undefined, text]
     }),
   )
   const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
@@ -178,40 +177,37 @@ await t.test('what the page refuses names its field, and nothing is made', async
   t.match(page.text, /name="scheme" value="hmac"/, 'as is the sender')
 })
 
-await t.test(
-  'a secret that the sender made is taken, and may come from a file',
-  async (t) => {
-    const theirs = signingSecret(24)
-    const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
-    t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')
-    await enable(base, 'generic:theirs', true)
-    t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
+await t.test('a secret that the sender made is taken, and may come from a file', async (t) => {
+  const theirs = signingSecret(24)
+  const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
+  t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')
+  await enable(base, 'generic:theirs', true)
+  t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
 
-    const state = async () => (await request(`${base}/providers`)).text.includes('generic:filed')
-    const add = (...flags: readonly string[]) => ['provider', 'add', 'filed', ...flags]
-    const stdin = { args: add('--scheme', 'github', '--secret', '-') }
-    await refuseCommands(t, { env, state }, [
-      [
-        add('--scheme', 'slack'),
-        1,
-        /^gatehouse: The sender makes the secret of slack: give it here/,
-      ],
-      [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
-      [{ ...stdin, input: 'two lines\nof text' }, 1, /^gatehouse: The secret must be/],
-    ])
-    const file = join(await temporaryFolder(t), 'secret')
-    const key = secret('filed')
-    await writeFile(file, `${key}\n`)
-    const added = await runCli(add('--scheme', 'gitea', '--secret', file, '--enable'), { env })
-    t.match(added, { code: 0, stdout: '' })
-    const headers = { 'X-Gitea-Signature': hmac(key, '{}') }
-    const known = async () => (await post(base, 'generic/filed', '{}', headers)).status === 202
-    await until(known, 'the provider')
-    const { stdout } = await runCli(['provider', 'list'], { env })
-    const path = /^generic:filed +signed gitea +enabled +configured +\/webhooks\/generic\/filed$/m
-    t.match(stdout, path)
-  },
-)
+  const state = async () => (await request(`${base}/providers`)).text.includes('generic:filed')
+  const add = (...flags: readonly string[]) => ['provider', 'add', 'filed', ...flags]
+  const stdin = { args: add('--scheme', 'github', '--secret', '-') }
+  await refuseCommands(t, { env, state }, [
+    [
+      add('--scheme', 'slack'),
+      1,
+      /^gatehouse: The sender makes the secret of slack: give it here/,
+    ],
+    [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
+    [{ ...stdin, input: 'two lines\nof text' }, 1, /^gatehouse: The secret must be/],
+  ])
+  const file = join(await temporaryFolder(t), 'secret')
+  const key = secret('filed')
+  await writeFile(file, `${key}\n`)
+  const added = await runCli(add('--scheme', 'gitea', '--secret', file, '--enable'), { env })
+  t.match(added, { code: 0, stdout: '' })
+  const headers = { 'X-Gitea-Signature': hmac(key, '{}') }
+  const known = async () => (await post(base, 'generic/filed', '{}', headers)).status === 202
+  await until(known, 'the provider')
+  const { stdout } = await runCli(['provider', 'list'], { env })
+  const path = /^generic:filed +signed gitea +enabled +configured +\/webhooks\/generic\/filed$/m
+  t.match(stdout, path)
+})
 
 await t.test(
   'secrets are stored encrypted; with another key the sender is disabled',

@@ -11,7 +11,7 @@ import {
   untilListed,
 } from '../../helpers/destinations.ts'
 import { SECRETS, addProvider, deliver, eventIds } from '../../helpers/hooks.ts'
-import { post, postForm, refusals, startHooks, type Ack } from '../../helpers/hooks.ts'
+import { post, postForm, refusals, startHooks, store, type Ack } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { attemptsOf, replay, startReceiver, type Answer } from '../../helpers/replays.ts'
 import { addSigned, secretKey, sendStandard } from '../../helpers/senders.ts'
@@ -49,10 +49,8 @@ const got = (name: string) =>
 /** The ids of the events that a destination got, in the order in which they came. */
 const idsOf = (name: string) => got(name).map(eventOf)
 
-async function send(body = '{}', type = 'none', provider = 'lan'): Promise<number> {
-  const sent = await post(base, `generic/${provider}`, body, { 'X-Event-Type': type })
-  return sent.json<Ack>().id
-}
+const send = (body = '{}', type = 'none', provider = 'lan') =>
+  store(base, provider, body, { 'X-Event-Type': type })
 
 function sorted(ids: readonly number[]): readonly number[] {
   return ids.toSorted((a, b) => a - b)

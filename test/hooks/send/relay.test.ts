@@ -16,6 +16,7 @@ import {
   hmac,
   post,
   postForm,
+  store,
 } from '../../helpers/hooks.ts'
 import type { Ack, Bytes } from '../../helpers/hooks.ts'
 import { startTcpProxy } from '../../helpers/tcp-proxy.ts'
@@ -74,10 +75,8 @@ async function take(peer: Peer): Promise<ForwardedEvent & { body: Buffer | undef
   return { ...event, body: event.headers === null ? undefined : await peer.next() }
 }
 
-async function send(body: Bytes, { type = 'note', provider = 'lan' } = {}): Promise<number> {
-  const answer = await post(base, `generic/${provider}`, body, { 'X-Event-Type': type })
-  return answer.json<Ack>().id
-}
+const send = (body: Bytes, { type = 'note', provider = 'lan' } = {}) =>
+  store(base, provider, body, { 'X-Event-Type': type })
 
 await t.test('events go out in order, each when it is asked for', async (t) => {
   const before = await send('{"n":0}')

@@ -6,9 +6,9 @@ import {
   SECRETS,
   addProvider,
   deliver,
-  post,
   postForm,
   startHooks,
+  store,
   type Ack,
 } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
@@ -70,9 +70,7 @@ function target(path: string): string {
   return `http://127.0.0.1:${port}${path}`
 }
 
-async function send(type: string, body = '{}'): Promise<number> {
-  return (await post(base, 'generic/ci', body, { 'X-Event-Type': type })).json<Ack>().id
-}
+const send = (type: string, body = '{}') => store(base, 'ci', body, { 'X-Event-Type': type })
 
 async function count(filter: object): Promise<Answer> {
   const { status, json } = await api<Answer>('POST', START, { ...filter, dry_run: true })

@@ -19,6 +19,7 @@ import {
 import { startServer } from '../../helpers/server.ts'
 import {
   FORM_TYPE,
+  formCall,
   SECRETS,
   SIGNED,
   addProvider,
@@ -28,6 +29,7 @@ import {
   post,
   postForm,
   startHooks,
+  store,
 } from '../../helpers/hooks.ts'
 import type { Ack, Bytes, Signed } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
@@ -109,9 +111,8 @@ const OWN = { 'Sec-Fetch-Site': 'same-origin', Accept: 'text/html' }
 const FOREIGN = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 
 /** Sends an event of an open provider. */
-async function send(type = 'note', body: Bytes = '{}'): Promise<number> {
-  return (await post(base, 'generic/open', body, { 'X-Event-Type': type })).json<Ack>().id
-}
+const send = (type = 'note', body: Bytes = '{}') =>
+  store(base, 'open', body, { 'X-Event-Type': type })
 
 /** The newest attempt after one more. */
 async function sent(id: number, target?: string, at = base) {
@@ -122,12 +123,6 @@ async function pageOf(path: string): Promise<string> {
   const { status, text } = await request(base + path, { headers: OWN })
   if (status !== 200) throw new Error(`${path} answered ${status}`)
   return text
-}
-
-/** A form that is refused. */
-function form(path: string, fields: Record<string, string>, headers = {}) {
-  const body = new URLSearchParams(fields).toString()
-  return { call: `POST ${path}`, body, headers: { ...FORM_TYPE, ...headers } }
 }
 
 const paid = await send('order.paid', '{"n":"<1>"}')
@@ -474,12 +469,12 @@ await t.test('a job begins by its form, and is listed', async (t) => {
 
 await t.test('what is refused sends nothing, and is not recorded', async (t) => {
   const id = await send()
-  const one = (target_url: string) => form(`/log/${id}/replay`, { target_url })
+  const one = (target_url: string) => formCall(`/log/${id}/replay`, { target_url })
   const edit = (more: Record<string, string>, headers = {}) =>
-    form(`/log/${id}/edit`, { payload: 'x', target_url: url, ...more }, headers)
+    formCall(`/log/${id}/edit`, { payload: 'x', target_url: url, ...more }, headers)
   const highest_id = String(last)
   const many = (fields: Record<string, string>, headers = {}) =>
-    form('/replays', { highest_id, target_url: url, ...fields }, headers)
+    formCall('/replays', { highest_id, target_url: url, ...fields }, headers)
   const none = /Give a target URL/
   const wrong = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://:pw@127.0.0.1/']
   const state = async () => [
@@ -492,9 +487,9 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
       return [one(target), 422, undefined, /^(?!.*pw).* must be an http:\/\/ or https:\/\/ URL/]
     }),
     [one('  '), 422, undefined, none],
-    [form(`/log/${id}/replay`, {}), 422, undefined, none],
-    [form(`/log/${id}/replay`, { target_url: url }, FOREIGN), 403],
-    [form('/log/999999/replay', { target_url: url }), 404],
+    [formCall(`/log/${id}/replay`, {}), 422, undefined, none],
+    [formCall(`/log/${id}/replay`, { target_url: url }, FOREIGN), 403],
+    [formCall('/log/999999/replay', { target_url: url }), 404],
     ['POST /log/x/replay', 404],
     [`GET /log/${id}/replay`, 405],
     [{ call: `POST /log/${id}/replay`, body: {} }, 415],
@@ -520,7 +515,7 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
     ],
     ['GET /replays/new?json=x', 400, undefined, /json must be/],
     ['GET /replays/none', 404],
-    [form('/replays/none/cancel', {}), 404],
+    [formCall('/replays/none/cancel', {}), 404],
   ])
 })
 
