@@ -58,6 +58,14 @@ export async function groupOf(
   return { pending: value('pending'), lag: value('lag') }
 }
 
+/** Waits until so many streams are read: one that was just turned off may still be given an entry. */
+export function untilRead(redis: Redis, streams: number): Promise<unknown> {
+  return until(async () => {
+    const clients = String(await redis.send('CLIENT', 'LIST'))
+    return clients.split('cmd=xreadgroup').length - 1 === streams
+  }, `${streams} streams to be read`)
+}
+
 /** Waits until every entry of a stream was given out and acknowledged. */
 export async function settled(redis: Redis, stream: string, timeoutMs?: number): Promise<void> {
   await until(

@@ -153,15 +153,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   await t.test('the toggle', async (t) => {
     const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
-    await refused(t, [
-      [
-        formCall('/providers/generic:ci/enabled', { enabled: 'TRUE' }),
-        422,
-        undefined,
-        /true or false/,
-      ],
-      [formCall('/providers/x%00/enabled', { enabled: 'true' }), 404],
-    ])
+    await refused(t, [[formCall('/providers/x%00/enabled', { enabled: 'true' }), 404]])
     t.match(await toggle('generic:ci', 'true', NAVIGATES), {
       status: 303,
       headers: { location: '/providers?open=generic%3Aci' },

@@ -502,10 +502,6 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
     [{ ...edit({}), call: 'POST /log/999999/edit' }, 404],
     [many({}, FOREIGN), 403],
     [many({ highest_id: '' }), 422, undefined, /highest_id/],
-    [many({ highest_id: '0' }), 422, undefined, /highest_id/],
-    [many({ target_url: '' }), 422, undefined, /no default target/],
-    [many({ target_url: 'http://10.0.0.1' }), 422, undefined, /not on the/],
-    [many({ since: '24h' }), 422, undefined, /since must be/],
     // The time that a search takes shows whether a text is in a payload.
     [
       { call: 'GET /replays/new?text=secret', headers: { 'user-agent': 'Mozilla/5.0' } },
