@@ -247,7 +247,6 @@ await t.test('the page has the changes of hooks, page by page', async (t) => {
   for (let next: string | undefined = '/audit'; next !== undefined;) {
     const { status, text } = await request(base + next)
     t.equal(status, 200, next)
-    t.match(text, '&lt;b&gt;ann')
     const rows = [...text.matchAll(/<bdi>generic:<wbr \/>(\d+)<\/bdi>/g)]
     subjects.push(...rows.map((match) => Number(match[1])))
     next = nextOf(text, 'audit-rows')
@@ -255,7 +254,7 @@ await t.test('the page has the changes of hooks, page by page', async (t) => {
   const even = Array.from({ length: 120 }, (_, at) => 240 - 2 * at)
   t.same(subjects, even, 'newest first, each once, none of another service')
   const { text } = await request(`${base}/audit`, { headers: { 'hx-request': 'true' } })
-  t.match(text, /^<section id="audit"/, 'htmx gets the rows alone')
+  t.match(text, /^<section id="audit".*&lt;b&gt;ann/s, 'htmx gets the rows alone')
   await refuseAll(t, { service: 'hooks', base: base, state: async () => 0 }, [
     ['GET /audit?before=x', 400],
     ['GET /audit?before=0', 400],

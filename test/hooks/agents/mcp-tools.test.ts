@@ -393,12 +393,12 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
   }
   const missing: number[] = []
   async function witness(): Promise<void> {
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < 10; n++) {
       const id = await note('load')
       if (!(await newest()).includes(id)) missing.push(id)
     }
   }
-  const readers = Array.from({ length: 6 }, look)
+  const readers = Array.from({ length: 3 }, look)
   await Promise.all([witness(), witness()])
   over = true
   await Promise.all(readers)

@@ -30,9 +30,6 @@ const variables = { HOOKS_REPLAY_TARGETS: '127.0.0.1', GATEHOUSE_SECRET_KEY: sec
 const { base, env, server } = await startHooks(t, postgres, variables)
 const api = apiOf(base)
 await addProvider(base, 'lan', { open: true })
-/** Another installation. */
-const elsewhere = await startHooks(t, postgres, variables)
-await addProvider(elsewhere.base, 'lan', { open: true })
 let answer: Answer
 const receiver = await startReceiver(t, (got, response) => answer(got, response))
 
@@ -387,6 +384,8 @@ await t.test('what is being sent when it is disabled is sent, and counts', async
 })
 
 await t.test('the key of a delivery is that of its event and this installation', async (t) => {
+  const elsewhere = await startHooks(t, postgres, variables)
+  await addProvider(elsewhere.base, 'lan', { open: true })
   await addDestination(elsewhere.env, 'keys', `${receiver.url}/keys`)
   const keys = () => got('keys').map(({ headers }) => String(headers['idempotency-key']))
   answering(500)
@@ -658,14 +657,16 @@ await t.test('receivers that hang leave others their share', async (t) => {
   answer = ({ path }, response) => {
     if (path === '/healthy') response.writeHead(204).end()
   }
-  const own = elsewhere
-  await destination(own.env, 'remove', 'keys')
+  const own = await startHooks(t, postgres, variables)
+  await addProvider(own.base, 'lan', { open: true })
   await addDestination(own.env, 'healthy', `${receiver.url}/healthy`)
   await postgres.query(
     own.env,
-    `insert into hooks.destinations
-            (name, url, providers, event_types, members, ordered, timeout_s, position)
-     select 'hung-' || n, $1, '[]', '[]', '[]', false, 30, 0 from generate_series(1, 40) n`,
+    `with made as (
+       insert into hooks.destinations
+              (name, url, providers, event_types, members, ordered, timeout_s, position)
+       select 'hung-' || n, $1, '[]', '[]', '[]', false, 30, 0 from generate_series(1, 40) n
+     ) select pg_notify('hooks_config', '')`,
     [`${receiver.url}/hung`],
   )
   // 2 MiB: a share of 64 MiB among 41 destinations is less, and far less than the 4 MiB of one alone.
