@@ -71,7 +71,8 @@ async function health(of = base()): Promise<string> {
 /** Waits until both instances have this state of an alarm. */
 async function untilBoth(alarm: string, value: number | undefined): Promise<void> {
   for (const { hooks } of servers) {
-    await until(async () => (await metrics(hooks))[alarm] === value, `${alarm}: ${value}`)
+    const has = async () => (await metrics(hooks))[alarm] === value
+    await until(has, `${alarm}: ${value}`, undefined, 100)
   }
 }
 

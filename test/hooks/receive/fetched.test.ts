@@ -77,11 +77,16 @@ const snsCall = (name: string, body: object) => ({
 /** What is refused to this provider, as the log of rejections says it. */
 async function reasonsOf(name: string, count: number): Promise<readonly string[]> {
   let reasons: readonly string[] = []
-  await until(async () => {
-    const listed = await refusals(base, `&provider=generic:${name}`)
-    reasons = listed.map(({ reason }) => reason)
-    return reasons.length >= count
-  }, `${count} rejections of ${name}`)
+  await until(
+    async () => {
+      const listed = await refusals(base, `&provider=generic:${name}`)
+      reasons = listed.map(({ reason }) => reason)
+      return reasons.length >= count
+    },
+    `${count} rejections of ${name}`,
+    undefined,
+    200,
+  )
   return reasons.toReversed()
 }
 

@@ -472,79 +472,89 @@ await t.test('of many signatures by a public key the first four count', async (t
   }
 })
 
-/** Bodies or headers in place of those of one signed delivery, with the status of each. */
+/** A body and its headers, with the status that they are answered with. */
 type Change = readonly [body: string, status: number, headers?: Headers]
 
-await t.test('what is signed of a form, a list, and the headers', async (t) => {
-  const tolls = await addPreset('tolls', 'adyen')
-  const one = sendingOf(tolls).body
-  const { notificationItems: items } = JSON.parse(one)
+async function sendAll(t: Test, source: Source, changes: readonly Change[]): Promise<void> {
+  for (const [body, status, headers = {}] of changes) {
+    const what = `${body.slice(0, 50)} ${JSON.stringify(headers)}`
+    t.equal((await send(source, body, headers)).status, status, what)
+  }
+}
+
+await t.test('a field of a form that looks like another one is refused', async (t) => {
+  const calls = await addPreset('calls', 'twilio')
+  const form = 'CallStatus=done&To=me'
+  const headers = await calls.sender.sign(calls.secret, { ...sendingOf(calls), body: form })
+  await sendAll(t, calls, [
+    [form, 202, headers],
+    ['To=me&CallStatus=done', 202, headers],
+    ['CallStatus=done&CallStatus=done&To=me', 403, headers],
+    ['{"CallStatus": "done"}', 403, headers],
+    [`${form}${'&'.repeat(70_000)}`, 403, headers],
+  ])
+})
+
+await t.test(
+  'a token of Netlify says by itself neither its algorithm nor its issuer',
+  async (t) => {
+    const deploys = await addPreset('deploys', 'netlify')
+    const body = '{"state": "ready"}'
+    const claims = { iss: 'netlify', sha256: sha256(body) }
+    const by = (status: number, more: object, head: object = { alg: 'HS256' }): Change => {
+      return [
+        body,
+        status,
+        { 'X-Webhook-Signature': jwt(deploys.secret, { ...claims, ...more }, head) },
+      ]
+    }
+    const [, , { 'X-Webhook-Signature': none = '' } = {}] = by(403, {}, { alg: 'none' })
+    await sendAll(t, deploys, [
+      by(202, {}),
+      by(403, { sha256: sha256('{}') }),
+      by(403, { sha256: undefined }),
+      by(403, { iss: 'castle' }),
+      by(403, {}, { alg: 'RS256' }),
+      by(403, {}, { alg: 'HS256', crit: ['b64'], b64: false }),
+      [body, 403, { 'X-Webhook-Signature': String(none).replace(/[^.]*$/, '') }],
+    ])
+  },
+)
+
+await t.test(
+  'of a notification of Adyen there is one, because only the first is signed',
+  async (t) => {
+    const tolls = await addPreset('tolls', 'adyen')
+    const { body } = sendingOf(tolls)
+    const event = JSON.parse(body)
+    const notificationItems = [...event.notificationItems, {}]
+    await sendAll(t, tolls, [
+      [body, 202],
+      [JSON.stringify({ ...event, notificationItems }), 403],
+      [body.replace('4200', '42000'), 403],
+    ])
+  },
+)
+
+await t.test('the time and the list of signed headers are among the signed ones', async (t) => {
   const pages = await addPreset('pages', 'contentful')
   const page = sendingOf(pages)
   const right = await pages.sender.sign(pages.secret, page)
-  /** A delivery that is signed rightly, but whose list has other headers than it must have. */
+  /** Signed rightly, but the list has other headers than it must have. */
   const listing = (list: string, signed: string): Change => {
     const text = `POST\n/webhooks/generic/pages\n${signed}\n${page.body}`
-    const made = createHmac('sha256', pages.secret).update(text).digest('hex')
-    const other = { 'X-Contentful-Signature': made, 'X-Contentful-Signed-Headers': list }
+    const mac = createHmac('sha256', pages.secret).update(text).digest('hex')
+    const other = { 'X-Contentful-Signature': mac, 'X-Contentful-Signed-Headers': list }
     return [page.body, 403, { ...right, ...other }]
   }
   const names = 'x-contentful-signed-headers'
-  const time = `x-contentful-timestamp:${right['X-Contentful-Timestamp']}`
-  const calls = await addPreset('calls', 'twilio')
-  const form = { ...sendingOf(calls), body: 'CallStatus=done&To=me' }
-  const byForm = await calls.sender.sign(calls.secret, form)
-  const deploys = await addPreset('deploys', 'netlify')
-  const body = '{"state": "ready"}'
-  const claims = { iss: 'netlify', sha256: sha256(body) }
-  const byToken = (status: number, more: object, head?: object): Change => {
-    const token = jwt(deploys.secret, { ...claims, ...more }, head)
-    const text = head !== undefined && 'none' in head ? token.replace(/[^.]*$/, '') : token
-    return [body, status, { 'X-Webhook-Signature': text }]
-  }
-  const rows: readonly (readonly [Source, ...(readonly Change[])])[] = [
-    // A field of a form may not look like another one.
-    [
-      calls,
-      ['CallStatus=done&To=me', 202, byForm],
-      ['To=me&CallStatus=done', 202, byForm],
-      ['CallStatus=done&CallStatus=done&To=me', 403, byForm],
-      ['{"CallStatus": "done"}', 403, byForm],
-      [`CallStatus=done&To=me${'&'.repeat(70_000)}`, 403, byForm],
-    ],
-    // A token says by itself neither its algorithm nor its issuer.
-    [
-      deploys,
-      byToken(202, {}),
-      byToken(403, { sha256: sha256('{}') }),
-      byToken(403, { sha256: undefined }),
-      byToken(403, { iss: 'castle' }),
-      byToken(403, {}, { alg: 'RS256' }),
-      byToken(403, {}, { alg: 'HS256', crit: ['b64'], b64: false }),
-      byToken(403, {}, { alg: 'none', none: true }),
-    ],
-    // Of a list there is one item, because only the first is signed.
-    [
-      tolls,
-      [one, 202],
-      [JSON.stringify({ ...JSON.parse(one), notificationItems: [...items, {}] }), 403],
-      [one.replace('4200', '42000'), 403],
-    ],
-    // The time and the list of signed headers are among the signed ones.
-    [
-      pages,
-      [page.body, 202, right],
-      listing(names, `${names}:${names}`),
-      listing('x-contentful-timestamp', time),
-      listing('', ''),
-    ],
-  ]
-  for (const [source, ...changes] of rows) {
-    for (const [sent, status, headers = {}] of changes) {
-      const what = `${source.name}: ${sent.slice(0, 50)} ${JSON.stringify(headers)}`
-      t.equal((await send(source, sent, headers)).status, status, what)
-    }
-  }
+  const time = 'x-contentful-timestamp'
+  await sendAll(t, pages, [
+    [page.body, 202, right],
+    listing(names, `${names}:${names}`),
+    listing(time, `${time}:${right['X-Contentful-Timestamp']}`),
+    listing('', ''),
+  ])
 })
 
 await t.test('a challenge of monday.com is answered to whoever has the token', async (t) => {

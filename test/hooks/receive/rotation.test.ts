@@ -62,14 +62,14 @@ const MATCHED = 'Matched last'
 /** Waits until the card says which secret matched last; it is written down within a second or two. */
 async function untilMatched(base: string, name: string, what: RegExp): Promise<void> {
   const says = async () => what.test((await cardOf(base, name))[MATCHED] ?? '')
-  await until(says, `${name} to say ${what.source}`)
+  await until(says, `${name} to say ${what.source}`, undefined, 200)
 }
 
 /** Waits until the newest refusal of a provider has this reason. */
 async function untilRefused(base: string, name: string, reason: RegExp): Promise<void> {
   const listed = async () =>
     reason.test((await refusals(base, `&provider=${name}`))[0]?.reason ?? '')
-  await until(listed, `a refusal of ${name} for ${reason.source}`)
+  await until(listed, `a refusal of ${name} for ${reason.source}`, undefined, 200)
 }
 
 /** Old and new during the overlap, only the new one after it. `end` brings its end. */

@@ -100,7 +100,7 @@ function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
     const names = Object.keys(wanted) as (keyof Job)[]
     return names.every((name) => json[name] === wanted[name]) && json
   }
-  return until(have, `a job with ${JSON.stringify(wanted)}`)
+  return until(have, `a job with ${JSON.stringify(wanted)}`, undefined, 100)
 }
 
 /** The events that came to a path, as they came. */
