@@ -12,7 +12,7 @@ import { backends } from '../../helpers/backends.ts'
 import { addDestination, eventOf } from '../../helpers/destinations.ts'
 import { addProvider, deliver, FORM_TYPE, payloadOf, plain } from '../../helpers/hooks.ts'
 import { startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
-import type { Fields } from '../../helpers/hooks.ts'
+import type { Bytes, Fields } from '../../helpers/hooks.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
 import { request } from '../../helpers/http.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -456,7 +456,7 @@ await t.test('a destination wants members of what was read, and gets what was se
 
 // What a row of the log says of a payload.
 
-const storeText = (body: string, headers = {}) => storeAt(base, 'any', body, headers)
+const storeText = (body: Bytes, headers = {}) => storeAt(base, 'any', body, headers)
 
 /** The preview of an event, as HTML. */
 async function cellOf(id: number, query = ''): Promise<string> {
@@ -487,7 +487,7 @@ function push(commits: number, message = ''): string {
 
 await t.test('a preview says what the payload means', async (t) => {
   const invoice = { id: 'in_1', object: 'invoice', currency: 'eur', amount_due: 20558 }
-  const rows: readonly (readonly [what: string, body: string, preview: string])[] = [
+  const rows: readonly (readonly [what: string, body: Bytes, preview: string])[] = [
     [
       'Stripe: an invoice',
       stripe({ ...invoice, customer: 'cus_1', customer_name: 'Globex', status: 'open' }),
@@ -528,6 +528,16 @@ await t.test('a preview says what the payload means', async (t) => {
     ],
     ['inner values after the outer', '{"a":{"b":1},"c":2}', 'c: 2 · b: 1'],
     ['nothing telling', '{"id":7}', '"id":7'],
+    ['JSON on lines', '{\n  "a": 1,\r\n\t"b": {"c": 2}\n}\n', 'a: 1 · c: 2'],
+    ['text', 'a=1&b=<b>\u001b[31m', 'a=1&b=<b> [31m'],
+    ['nothing', '', 'empty'],
+    ['a zero byte', 'text\0with a zero byte', 'binary, 21 B'],
+    ['half a character', Buffer.from('cut ü').subarray(0, 5), 'binary, 5 B'],
+    ['text that is cut', 'x'.repeat(121), `${'x'.repeat(120)}…`],
+    // A character of two or four bytes lies across the end of what is read.
+    ['two bytes', `a${'ü'.repeat(1_000_000)}`, `a${'ü'.repeat(119)}…`],
+    ['four bytes', `a${'🦄'.repeat(1_000)}`, `a${'🦄'.repeat(74)}…`],
+    ['no text later on', Buffer.from(`${'x'.repeat(400)}\xff`, 'latin1'), `${'x'.repeat(120)}…`],
     ['cut by characters', `{"a":"${'🦄'.repeat(2_000)}"}`, `a: ${'🦄'.repeat(57)}…`],
     ['spaces and control characters', '{"a":"1\\n\\u001b[31m 2"}', 'a: 1 [31m 2'],
     ['deep brackets', `{"a":${'['.repeat(4_000)}`, `"a":${'['.repeat(116)}…`],
