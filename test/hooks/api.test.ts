@@ -87,6 +87,8 @@ await t.test('replay: recorded like one of the page', async (t) => {
   t.match((await attemptsOf(base, first))[0], { outcome: 'delivered', body: 'an answer' })
   const refused = await replay({ target_url: target('/no') }, apiOf(base, sender.token))
   t.match(refused, { status: 200, json: { outcome: 'failed', status: 410 } })
+  const local = await replay({ target_url: 'http://127.0.0.1:9/' })
+  t.match(local, { status: 200, json: { outcome: 'refused', status: null } })
 })
 
 const wrong = secret('wrong-token')

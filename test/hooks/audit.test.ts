@@ -255,7 +255,7 @@ await t.test('the page has the changes of hooks, page by page', async (t) => {
   t.same(subjects, even, 'newest first, each once, none of another service')
   const { text } = await request(`${base}/audit`, { headers: { 'hx-request': 'true' } })
   t.match(text, /^<section id="audit".*&lt;b&gt;ann/s, 'htmx gets the rows alone')
-  await refuseAll(t, { service: 'hooks', base: base, state: async () => 0 }, [
+  await refuseAll(t, { service: 'hooks', base, state: async () => 0 }, [
     ['GET /audit?before=x', 400],
     ['GET /audit?before=0', 400],
     ['POST /audit', 405],

@@ -59,6 +59,8 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal(await sent('ci', token), 403, 'it starts disabled')
     await enable(base, 'generic:ci', true)
     t.equal(await sent('ci', token), 202)
+    const { text } = await request(`${base}/log`)
+    t.match(text, /class="badge token"[^>]*>\s*token ok\s*</, 'no signature was verified')
   })
 
   await t.test('an open provider gets a token and keeps its URL', async (t) => {
