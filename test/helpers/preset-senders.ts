@@ -113,6 +113,7 @@ export function senderOf(scheme: string, row: SenderRow) {
     detail: row.detail ?? DETAILS[algorithm] ?? `hmac-${/^sha\d+/.exec(mac)?.[0] ?? 'sha256'} ok`,
     stored: row.stored ?? 202,
     refused: row.refused ?? 403,
+    /** Whether it signs a time; the two libraries do. */
     isTimed: /\{(at|ms|rfc3339)\}|"(standard|stripe)"/.test(JSON.stringify(row)),
     isLibrary,
     makeSecret: () => makeKey(key),
