@@ -16,8 +16,7 @@ import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { secret } from '../helpers/secrets.ts'
 import { parseReady, startServer } from '../helpers/server.ts'
-import { codeHostHeaders } from '../helpers/sign.ts'
-import { addProvider } from '../helpers/hooks.ts'
+import { addProvider, signatureHeaders } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -246,7 +245,9 @@ t.test(
 async function delivery(base: string, key: string): Promise<number> {
   // A known body would be answered like the first time.
   const body = JSON.stringify({ count: (count += 1) })
-  return (await send(base, 'code_host', body, await codeHostHeaders(key, body))).status
+  return (
+    await send(base, 'code_host', body, signatureHeaders('code_host', body, { secret: key }))
+  ).status
 }
 
 function send(base: string, path: string, body: string, signed = {}) {

@@ -14,7 +14,7 @@ import { ROOT, inLongRun } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
 import { secret, transcript } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { codeHostHeaders } from '../helpers/sign.ts'
+import { signatureHeaders } from '../helpers/hooks.ts'
 
 /** Rows of a database of the first release, which had so many migrations. */
 const ROWS = readFileSync(join(ROOT, 'test/fixtures/databases/first-release.sql'), 'utf8')
@@ -120,7 +120,7 @@ async function becomesPresent(t: Test, backend: Backend): Promise<void> {
   const next = await deliver('generic/fixture-token', bearer)
   t.equal(next.status, 202, 'the token still works')
   t.match(next.json(), { id: 16 }, 'ids go on')
-  const signed = { ...json, ...(await codeHostHeaders(key, '{"n":1}')) }
+  const signed = { ...json, ...signatureHeaders('code_host', '{"n":1}', { secret: key }) }
   const again = await deliver('code_host', { ...signed, 'X-GitHub-Delivery': 'fixture-2' })
   t.equal(again.status, 202)
   t.match(again.json(), { id: 2 }, 'a repeated delivery is known')

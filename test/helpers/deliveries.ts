@@ -3,10 +3,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Backend } from './backends.ts'
+import { signatureHeaders } from './hooks.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { secret, transcript } from './secrets.ts'
-import { codeHostHeaders } from './sign.ts'
 
 /** A signed body with its delivery id, ready to be sent to `/webhooks/code_host`. */
 export type Delivery = {
@@ -52,7 +52,7 @@ export function createSender(): Sender {
       .slice(0, size)
     const body = JSON.stringify({ n: made++, padding })
     const headers = { 'Content-Type': 'application/json', 'X-CodeHost-Event': type }
-    const signed = { ...headers, ...(await codeHostHeaders(key, body)) }
+    const signed = { ...headers, ...signatureHeaders('code_host', body, { secret: key }) }
     const sha256 = createHash('sha256').update(body).digest('hex')
     return Array.from({ length: count }, () => {
       const id = `delivery-${process.pid}-${made++}`

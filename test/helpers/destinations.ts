@@ -2,7 +2,7 @@ import { runCli } from './cli.ts'
 import type { CliResult } from './cli.ts'
 import type { Env } from './program.ts'
 import type { Received } from './replays.ts'
-import { until } from './until.ts'
+import { noteSeen, until } from './until.ts'
 
 /** A destination as `destination list --json` prints it. */
 export type Listed = {
@@ -51,24 +51,17 @@ export async function listed(env: Env, name: string): Promise<Listed> {
 }
 
 /** Waits until a destination is listed with these values. */
-export async function untilListed(
+export function untilListed(
   env: Env,
   name: string,
   expected: Partial<Listed>,
   timeoutMs = 15_000,
 ): Promise<Listed> {
-  let last = ''
-  async function fitting() {
+  const names = Object.keys(expected) as (keyof Listed)[]
+  const fitting = async () => {
     const row = await listed(env, name)
-    last = JSON.stringify(row)
-    const fits = Object.entries(expected).every(([key, value]) => {
-      return row[key as keyof Listed] === value
-    })
-    return fits && row
+    noteSeen(`listed: ${JSON.stringify(row)}`)
+    return names.every((one) => row[one] === expected[one]) && row
   }
-  try {
-    return await until(fitting, `${name} with ${JSON.stringify(expected)}`, timeoutMs, 200)
-  } catch (error) {
-    throw new Error(`${String(error)}; listed: ${last}`, { cause: error })
-  }
+  return until(fitting, `${name} with ${JSON.stringify(expected)}`, timeoutMs, 200)
 }

@@ -79,16 +79,10 @@ export const CONFIRM = `${SNS}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Tok
 
 /** The lines that are signed, as the documentation of SNS lists them. */
 const SIGNED = {
-  Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
-  SubscriptionConfirmation: [
-    'Message',
-    'MessageId',
-    'SubscribeURL',
-    'Timestamp',
-    'Token',
-    'TopicArn',
-    'Type',
-  ],
+  Notification: 'Message MessageId Subject Timestamp TopicArn Type'.split(' '),
+  SubscriptionConfirmation: 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(
+    ' ',
+  ),
 } as const
 
 type Members = Readonly<Record<string, string>>

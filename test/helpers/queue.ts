@@ -4,6 +4,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
 import { onPath } from '../runner/system-parts.ts'
+import { apiOf } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import type { Owner } from './owner.ts'
@@ -12,26 +13,12 @@ import type { Env } from './program.ts'
 import { recordProcess, runFolder } from './program.ts'
 import { secret } from './secrets.ts'
 import { startServer } from './server.ts'
-import type { TestServer } from './server.ts'
 import { until } from './until.ts'
 
-/** A running hooks service that reads streams of a Redis of its own. */
-export type QueueHooks = {
-  readonly redis: Redis
-  readonly server: TestServer
-  readonly base: string
-  readonly env: Env
-}
-
-/** Starts both, on a fresh database and an empty Redis, with `extra` over the usual variables. */
-export async function startQueue(
-  t: Owner,
-  backend: Backend,
-  channels: string,
-  extra: Env = {},
-): Promise<QueueHooks> {
+/** Starts a Redis and a hooks service that reads its streams, on a fresh database. */
+export async function startQueue(t: Owner, backend: Backend, channels: string) {
   const redis = await startRedis(t)
-  const env = { ...(await backend.env(t)), ...queueEnv(redis, channels), ...extra }
+  const env = { ...(await backend.env(t)), ...queueEnv(redis, channels) }
   const server = await startServer(t, { services: ['hooks'], env })
   return { redis, server, base: server.hooks, env }
 }
@@ -71,6 +58,14 @@ export async function groupOf(
   return { pending: value('pending'), lag: value('lag') }
 }
 
+/** Waits until so many streams are read: one that was just turned off may still be given an entry. */
+export function untilRead(redis: Redis, streams: number): Promise<unknown> {
+  return until(async () => {
+    const clients = String(await redis.send('CLIENT', 'LIST'))
+    return clients.split('cmd=xreadgroup').length - 1 === streams
+  }, `${streams} streams to be read`)
+}
+
 /** Waits until every entry of a stream was given out and acknowledged. */
 export async function settled(redis: Redis, stream: string, timeoutMs?: number): Promise<void> {
   await until(
@@ -83,19 +78,16 @@ export async function settled(redis: Redis, stream: string, timeoutMs?: number):
   )
 }
 
-/** The newest events of a stream as `/log` lists them: ids, newest first. */
+/** The newest events of a stream: ids, newest first. */
 export async function eventsOf(
   base: string,
   stream: string,
   limit = 200,
 ): Promise<readonly number[]> {
   const provider = encodeURIComponent(`queue:${stream}`)
-  const { status, text } = await request(`${base}/log?limit=${limit}&provider=${provider}`, {
-    headers: { 'HX-Request': 'true' },
-  })
-  if (status !== 200) throw new Error(`GET /log answered ${status}, expected 200`)
-  const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
-  return ids.filter((id) => id !== 0)
+  type Page = { readonly events: readonly { readonly id: number }[] }
+  const path = `/events?limit=${limit}&provider=${provider}`
+  return (await apiOf(base)<Page>('GET', path)).json.events.map(({ id }) => id)
 }
 
 /** Waits until a stream has exactly so many events; gives their ids, newest first. */

@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { Webhook } from 'standardwebhooks'
 import { enable, post, postForm, shownIn } from './hooks.ts'
-import type { Bytes } from './hooks.ts'
+import type { Bytes, Fields } from './hooks.ts'
 import { request } from './http.ts'
 import type { RequestOptions, Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
@@ -21,23 +20,16 @@ export type StandardOptions = { id?: string; at?: number }
 
 let made = 0
 
-/** Headers by the scheme's own library, or for bytes, which it can't take, by the same rule. */
+/** Headers of Standard Webhooks. `preset-senders.ts` has them by the library, which takes text alone. */
 export function standardHeaders(
   secret: string,
   body: Bytes,
-  {
-    id = `msg_${process.pid}_${made++}`,
-    at = Math.floor(Date.now() / 1000),
-  }: StandardOptions = {},
+  { id = `msg_${process.pid}_${made++}`, at }: StandardOptions = {},
 ): Record<string, string> {
-  const signature =
-    typeof body === 'string'
-      ? new Webhook(secret).sign(id, new Date(at * 1000), body)
-      : `v1,${createHmac('sha256', Buffer.from(secret.replace('whsec_', ''), 'base64'))
-          .update(`${id}.${at}.`)
-          .update(body)
-          .digest('base64')}`
-  return { 'webhook-id': id, 'webhook-timestamp': String(at), 'webhook-signature': signature }
+  const time = String(at ?? Math.floor(Date.now() / 1_000))
+  const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
+  const mac = createHmac('sha256', key).update(`${id}.${time}.`).update(body).digest('base64')
+  return { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': `v1,${mac}` }
 }
 
 /** Posts a signed body to a generic receiver. */
@@ -52,15 +44,11 @@ export function sendStandard(
 }
 
 /** Makes a generic provider that signs, and enables it; gives its secret. */
-export async function addSigned(
-  base: string,
-  name: string,
-  { secret = '', enabled = true } = {},
-): Promise<string> {
-  const page = await postForm(base, '/providers', { name, trust_mode: 'signed', secret })
+export async function addSigned(base: string, name: string): Promise<string> {
+  const page = await postForm(base, '/providers', { name, trust_mode: 'signed' })
   if (page.status !== 200) throw new Error(`POST /providers answered ${page.status}, expected 200`)
-  if (enabled) await enable(base, `generic:${name}`, true)
-  return secret === '' ? secretIn(page) : secret
+  await enable(base, `generic:${name}`, true)
+  return secretIn(page)
 }
 
 /** The signing secret that a page shows once, registered as a secret. */
@@ -75,24 +63,21 @@ export function change(
   base: string,
   name: string,
   what: string,
-  fields: Readonly<Record<string, string>> = {},
+  fields: Fields = {},
   headers: NonNullable<RequestOptions['headers']> = {},
 ): Promise<Response> {
   return postForm(base, `/providers/${encodeURIComponent(name)}/${what}`, fields, headers)
 }
 
 /** What a provider's card says, by term; `switch` is the state of its switch, `badges` what it wears. */
-export async function cardOf(
-  base: string,
-  name: string,
-): Promise<Readonly<Record<string, string>>> {
+export async function cardOf(base: string, name: string): Promise<Fields> {
   const { text } = await request(`${base}/providers?open=${encodeURIComponent(name)}`)
   const start = text.indexOf(`data-provider="${name}"`)
   if (start < 0) throw new Error(`there is no card of ${name}`)
   const card = text.slice(start, text.indexOf('</article>', start))
-  const on = card.includes('aria-checked="true"') ? 'on' : 'off'
   const badges = [...card.matchAll(/<span\s+class="badge[^>]*>([^<]*)<\/span\s*>/g)]
     .filter(([tag]) => !/\bhidden\b/.test(tag))
     .map(([, label = '']) => label.trim())
-  return { ...shownIn(card).facts, switch: on, badges: badges.join(', ') }
+  const isOn = card.includes('aria-checked="true"')
+  return { ...shownIn(card).facts, switch: isOn ? 'on' : 'off', badges: badges.join(', ') }
 }

@@ -1,14 +1,13 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import {
   addProvider,
   deliver,
   eventIds,
-  post,
   postForm,
   startHooks,
+  store,
   type Ack,
 } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -34,16 +33,14 @@ const agent = await addEndpoint(base, 'agent')
 const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
 await addProvider(base, 'ci', { open: true })
 
-async function send(body: string | Uint8Array, type?: string): Promise<number> {
-  const headers = type === undefined ? {} : { 'X-Event-Type': type }
-  return (await post(base, 'generic/ci', body, headers)).json<Ack>().id
-}
+const send = (body: string | Uint8Array, type?: string) =>
+  store(base, 'ci', body, type === undefined ? {} : { 'X-Event-Type': type })
 
 const first = await send('{"order":{"id":"o-1"}}', 'order.created')
 const second = await send(Buffer.from([0xff, 0x00, 0x01]))
 const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 
-await t.test('the list has the filters of the log, and pages', async (t: Test) => {
+await t.test('the list has the filters of the log, and pages', async (t) => {
   const list = async (query: string) => (await api<Page>('GET', `/events${query}`)).json
   const idsOf = ({ events }: Page) => events.map(({ id }) => id)
   const page = await list('?limit=2')
@@ -55,7 +52,7 @@ await t.test('the list has the filters of the log, and pages', async (t: Test) =
   t.same(idsOf(found.json), [first], 'a program with a token may search payloads')
 })
 
-await t.test('an event, and its bytes', async (t: Test) => {
+await t.test('an event, and its bytes', async (t) => {
   const text = await api<object>('GET', `/events/${first}`)
   t.match(text.json, {
     id: first,
@@ -81,7 +78,7 @@ await t.test('an event, and its bytes', async (t: Test) => {
   t.match(head, { status: 200, text: '' })
 })
 
-await t.test('replay: recorded like one of the page', async (t: Test) => {
+await t.test('replay: recorded like one of the page', async (t) => {
   const target = (path: string): string => `http://127.0.0.1:${receiver.port}${path}`
   const replay = (body: object, call = api) => call<Sent>('POST', `/events/${first}/replay`, body)
   const sent = await replay({ target_url: target('/yes') })
@@ -97,7 +94,7 @@ await t.test('replay: recorded like one of the page', async (t: Test) => {
 const wrong = secret('wrong-token')
 const READS = ['/events', `/events/${first}`, `/events/${first}/payload`, '/providers', '/stats']
 
-await t.test('who may call', async (t: Test) => {
+await t.test('who may call', async (t) => {
   const token = { authorization: `Bearer ${agent.token}` }
   const foreign = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
   const replay = `POST /api/v1/events/${first}/replay`
@@ -130,7 +127,7 @@ await t.test('who may call', async (t: Test) => {
   t.equal((await proxied('GET', '/events', undefined, basic)).status, 200, "a proxy's password")
 })
 
-await t.test('wrong input', async (t: Test) => {
+await t.test('wrong input', async (t) => {
   const html = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
   const nothing = [9_999_999, 'x', '0', '-1', '1e3', '%31x', '99999999999999999999'].flatMap(
     (id) => [
@@ -155,7 +152,6 @@ await t.test('wrong input', async (t: Test) => {
     [{ call: replay, body: '{}', headers: { 'content-type': 'text/plain' } }, 415],
     [{ call: replay, body: { target_url: 1 } }, 400],
     [{ call: replay, body: {} }, 422, undefined, /no default target/],
-    [{ call: replay, body: { target_url: 'ftp://x' } }, 422],
     [{ call: replay, body: { target_url: '' } }, 422, undefined, /^The target URL must be/],
     [{ call: 'POST /api/v1/events/0/replay', body: {} }, 404],
   ])
@@ -163,7 +159,7 @@ await t.test('wrong input', async (t: Test) => {
   t.equal(missing.json.instance, '/api/v1/events/0')
 })
 
-await t.test('the live stream takes a token, too', async (t: Test) => {
+await t.test('the live stream takes a token, too', async (t) => {
   const made = await addEndpoint(base, 'follower')
   const headers = { authorization: `Bearer ${made.token}` }
   const stream = await openStream(t, `${base}/events?provider=generic:ci`, { headers })
@@ -191,28 +187,19 @@ await t.test('the live stream takes a token, too', async (t: Test) => {
   t.equal((await openStream(t, `${base}/events`, { headers })).status, 401)
 })
 
-await t.test('destinations, for whom the guard lets in without a token', async (t: Test) => {
-  const url = `http://127.0.0.1:${receiver.port}/onwards?token=${wrong}`
-  const made = await api('POST', '/destinations', { name: 'erp', url, rate: '50/s' })
-  const shown = { name: 'erp', rate: 50, ordered: false, disabled_at: null, delivered: 0 }
-  t.match(made, { status: 201, json: shown })
-  t.notMatch(made.text, wrong)
+await t.test('destinations are for people: no token may read or change them', async (t) => {
   const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
-  const withToken = (call: string, token: string, body?: unknown) => ({
-    call,
-    body,
-    headers: { authorization: `Bearer ${token}` },
-  })
+  const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
+  const body = { name: 'other', url: `${receiver.url}/onwards` }
+  const none = [403, undefined, /^No token may/] as const
   await refuseAll(t, { service: 'hooks', base, state }, [
-    [withToken('GET /api/v1/destinations', sender.token), 403, undefined, /^No token may/],
-    [withToken('POST /api/v1/destinations', sender.token, { name: 'other', url }), 403],
-    [withToken('DELETE /api/v1/destinations/erp', wrong), 401],
+    [{ call: 'GET /api/v1/destinations', ...as(sender.token) }, ...none],
+    [{ call: 'POST /api/v1/destinations', body, ...as(sender.token) }, ...none],
+    [{ call: 'DELETE /api/v1/destinations/erp', ...as(wrong) }, 401],
   ])
-  t.equal((await api('DELETE', '/destinations/erp')).status, 204)
-  t.same(await state(), { destinations: [] })
 })
 
-await t.test('the document says that a token is one way in', async (t: Test) => {
+await t.test('the document says that a token is one way in', async (t) => {
   const { text } = await request(`${base}/api/openapi.yaml`)
   const document = openApiOf(text)
   const operations = operationsOf(document).filter(({ path }) => path.startsWith('/api/'))

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { parseBlocks, redactAddress } from '../../kernel/net/addresses.ts'
 import { backends } from '../helpers/backends.ts'
@@ -10,6 +10,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { FORM_TYPE, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
 import { shown, startHooks, type Ack } from '../helpers/hooks.ts'
+import type { Fields } from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 /** What a page of another site may not load. */
@@ -19,10 +20,10 @@ const PRIVATE = (
 ).split(' ')
 const PAGES = [...PRIVATE, '/events', '/metrics']
 
-t.test('guards of a listener on loopback', async (t: Test) => {
+t.test('guards of a listener on loopback', async (t) => {
   const { base } = await startHooks(t, postgres, { HOOKS_BASE_URL: 'https://Hooks.example:8443' })
   const { port, host } = new URL(base)
-  const changeRetry = (retry: number, headers: Readonly<Record<string, string>> = {}) =>
+  const changeRetry = (retry: number, headers: Fields = {}) =>
     postForm(base, '/settings', { sse_retry_ms: String(retry) }, headers)
   async function retryOf(): Promise<number> {
     const { text } = await request(`${base}/settings`)
@@ -38,7 +39,7 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     return { retry: await retryOf(), cards, switches }
   }
 
-  await t.test('pages answer to our own names only', async (t: Test) => {
+  await t.test('pages answer to our own names only', async (t) => {
     const names = ['', `evil.example:${port}`, '192.0.2.1', '0.0.0.0', '[::2]']
     names.push('localhost.evil.example', '127.0.0.1.evil.example', 'hooks.example.evil')
     const refused = (path: string, name: string): Refusal => {
@@ -57,8 +58,8 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     t.match(none.text, /^HTTP\/1\.1 403 /, 'no Host at all')
   })
 
-  await t.test('no page of another site loads one unseen', async (t: Test) => {
-    const loads: readonly Readonly<Record<string, string>>[] = [
+  await t.test('no page of another site loads one unseen', async (t) => {
+    const loads: readonly Fields[] = [
       ...['image', 'iframe', 'script', 'empty', ''].map((dest) => ({ 'Sec-Fetch-Dest': dest })),
       { 'Sec-Fetch-Dest': 'image', 'Sec-Fetch-Site': 'same-site' },
       // A browser that loads a page ahead; nobody has followed a link.
@@ -93,9 +94,9 @@ t.test('guards of a listener on loopback', async (t: Test) => {
     t.equal((await post(base, 'generic/lan', '{}', cross)).status, 202)
   })
 
-  await t.test('a change of state from another name or site is refused', async (t: Test) => {
+  await t.test('a change of state from another name or site is refused', async (t) => {
     const own = `http://${host}`
-    const foreign: readonly Readonly<Record<string, string>>[] = [
+    const foreign: readonly Fields[] = [
       { 'Sec-Fetch-Site': 'cross-site' },
       { 'Sec-Fetch-Site': 'same-site' },
       { 'Sec-Fetch-Site': 'same-origin, none' },
@@ -117,7 +118,7 @@ t.test('guards of a listener on loopback', async (t: Test) => {
       '/providers/generic%3Alan/remove',
       '/settings/forwarders/x/forget',
     ]
-    const refused = (path: string, headers: Readonly<Record<string, string>>) => ({
+    const refused = (path: string, headers: Fields) => ({
       call: `POST ${path}`,
       headers: { ...FORM_TYPE, ...headers },
       body,
@@ -185,7 +186,7 @@ t.test('guards of a listener on loopback', async (t: Test) => {
   })
 })
 
-t.test('a trusted proxy names the source', async (t: Test) => {
+t.test('a trusted proxy names the source', async (t) => {
   const { base, server } = await startHooks(t, postgres, {
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32, 10.0.0.0/8,fd00::/8',
   })
@@ -219,7 +220,7 @@ t.test('a trusted proxy names the source', async (t: Test) => {
   t.match(server.logs().join('\n'), /"client":"203\.0\.113\.7"/)
 })
 
-t.test('an address beyond loopback needs a trusted proxy', async (t: Test) => {
+t.test('an address beyond loopback needs a trusted proxy', async (t) => {
   const folder = join(await temporaryFolder(t), 'data')
   const env = { GATEHOUSE_DATA_DIR: folder, LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
   for (const address of ['0.0.0.0:0', '[::]:0']) {

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
@@ -58,6 +57,33 @@ t.test('every page is whole, guarded by its headers, and free of inline code', a
     const head = await request(base + path, { method: 'HEAD' })
     t.match({ status: head.status, size: head.body.length }, { status: 200, size: 0 }, 'HEAD')
   }
+})
+
+await t.test('the dashboard: the first webhook, then what needs somebody', async (t) => {
+  const dashboard = async () => (await request(`${base}/`)).text
+  const empty = await dashboard()
+  t.match(empty, 'Create a URL')
+  t.notMatch(empty, /id="(recent|activity)"/)
+  await deliver(base, 'payments', '{"first":1}')
+  const quiet = await dashboard()
+  t.match(quiet, 'All is well')
+  t.notMatch(quiet, /start-here|class="panel problems"/)
+  t.match(quiet, /aria-label="Events per hour over 24 hours: 1 in all, at most 1 at \d{4}-/)
+  await postgres.query(
+    env,
+    `insert into hooks.destinations
+            (name, url, providers, event_types, members, ordered, timeout_s, position,
+             disabled_at, disabled_by)
+     select '<b>' || n, 'http://127.0.0.1:9/', '[]', '[]', '[]', false, 30, 0, now(), 'failures'
+       from generate_series(1, 12) n`,
+  )
+  const text = await until(async () => {
+    const now = await dashboard()
+    return now.includes('12 destinations failing') && now
+  }, 'the destinations to be seen')
+  t.notMatch(text, /All is well|<b>1/)
+  t.match(text, /<details[^>]* id="more-problems">\s*<summary>4 more<\/summary>/)
+  await postgres.query(env, 'delete from hooks.destinations')
 })
 
 t.test('an error is a page for a browser and a problem for everybody else', async (t) => {
@@ -149,17 +175,17 @@ t.test('GET /metrics', async (t) => {
   const of = (code: number): number | undefined =>
     requests?.samples.find(({ labels }) => labels.includes(route) && labels.includes(`"${code}"`))
       ?.value
-  t.equal(of(202), 1, 'the pattern, not the path, and the status')
+  t.equal(of(202), 2, 'the pattern, not the path, and the status')
   t.equal(of(401), 1)
   const refused = families.get('gatehouse_hooks_rejections')?.samples
   t.match(refused, [{ name: 'gatehouse_hooks_rejections_total', value: 1 }])
   const all = families.get('gatehouse_http_request_seconds')?.samples ?? []
   const times = all.filter(({ labels }) => labels.includes('kind="delivery"'))
   const count = times.find(({ name }) => name.endsWith('_count'))?.value
-  t.equal(count, 1, 'the delivery that was refused is not among them')
+  t.equal(count, 2, 'the delivery that was refused is not among them')
 })
 
-t.test('the document of the hooks endpoints', async (t: Test) => {
+t.test('the document of the hooks endpoints', async (t) => {
   const document = await checkDocument(t, base, { operations: OPERATIONS, unrefused: '/healthz' })
   t.match(document.servers, [{ url: base }, { url: '/' }])
   const health = await request(`${base}/healthz`)

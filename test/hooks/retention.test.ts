@@ -3,9 +3,9 @@ import type { Test } from 'tap'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import type { Gap } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
+import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
-import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, eventIds, postForm, startHooks, store } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -17,7 +17,7 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
 
   async function deliver(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
-      ids.push((await post(server.hooks, 'generic/lan', '{}')).json<Ack>().id)
+      ids.push(await store(server.hooks, 'lan'))
     }
   }
   /** Makes events older, from one position of `ids` up to another. */
@@ -99,6 +99,9 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
     await age(2, 0, ids.length)
     await save({ retention_max_age_days: '1' })
     await leaves([])
+    const { text } = await request(`${server.hooks}/`)
+    t.match(text, 'No events are kept at present.')
+    t.notMatch(text, 'start-here')
     const [requested = 0, last = 0] = [ids.at(-3), ids.at(-1)]
     t.same(await gapOf(requested), { requested, oldest: last + 1, skipped: 2 })
     const upToDate = gapOf(last)

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -7,8 +6,16 @@ import type { Response } from '../helpers/http.ts'
 import { refuseAll } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
-import { FORM_TYPE, addProvider, post, postForm, shownIn, startHooks } from '../helpers/hooks.ts'
-import type { Ack, Shown } from '../helpers/hooks.ts'
+import {
+  FORM_TYPE,
+  addProvider,
+  formCall,
+  postForm,
+  shownIn,
+  startHooks,
+  store,
+} from '../helpers/hooks.ts'
+import type { Shown, Fields } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -27,10 +34,9 @@ const OTHER = {
 const [, backend] = backends
 const { base, env } = await startHooks(t, backend)
 const { hooks: second } = await startServer(t, { services: ['hooks'], env })
-const save = (fields: Readonly<Record<string, string>>): ReturnType<typeof postForm> =>
-  postForm(base, '/settings', fields)
+const save = (fields: Fields): ReturnType<typeof postForm> => postForm(base, '/settings', fields)
 
-await t.test('settings', async (t: Test) => {
+await t.test('settings', async (t) => {
   await t.test('defaults, and all fields changed', async (t) => {
     t.same(await settingsOf(base), DEFAULTS)
     t.equal((await save(OTHER)).status, 200)
@@ -50,7 +56,7 @@ await t.test('settings', async (t: Test) => {
     t.equal((await save(OTHER)).status, 200)
   })
 
-  await t.test('an invalid value is refused, and nothing is taken then', async (t: Test) => {
+  await t.test('an invalid value is refused, and nothing is taken then', async (t) => {
     const bad: Readonly<Record<string, readonly string[]>> = {
       retention_max_age_days: ['-1', '1.5', 'x', '', '36501', '1e2'],
       retention_max_rows: ['-1', '', '2147483648'],
@@ -65,8 +71,7 @@ await t.test('settings', async (t: Test) => {
     }
     const rows = Object.entries(bad).flatMap(([field, values]) =>
       values.map((value): Refusal => {
-        const body = new URLSearchParams({ ...DEFAULTS, [field]: value }).toString()
-        const call = { call: 'POST /settings', headers: FORM_TYPE, body }
+        const call = formCall('/settings', { ...DEFAULTS, [field]: value })
         return [call, 422, undefined, new RegExp(`^${field} must be `)]
       }),
     )
@@ -122,23 +127,16 @@ function nameIn(card: string): string {
   return (/<bdi>(.*?)<\/bdi>/s.exec(card)?.[1] ?? '').replaceAll('<wbr />', '')
 }
 
-function forget(
-  base: string,
-  name: string,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Response> {
+function forget(base: string, name: string, headers: Fields = {}): Promise<Response> {
   return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
 }
 
-await t.test('forwarders on the settings page', async (t: Test) => {
+await t.test('forwarders on the settings page', async (t) => {
   const cards = async () => cardsIn((await request(`${base}/settings`)).text)
   t.match((await request(`${base}/settings`)).text, 'No forwarder has connected yet')
 
   await addProvider(base, 'lan', { open: true })
-  const ids: number[] = []
-  for (let n = 0; n < 3; n++) {
-    ids.push((await post(base, 'generic/lan', '{}')).json<Ack>().id)
-  }
+  const ids = [await store(base, 'lan'), await store(base, 'lan'), await store(base, 'lan')]
   const [first = 0, , last = 0] = ids
   const old = await openPeer(t, base, { name: 'old', target: TARGET, since: String(first + 1) })
   const peer = await openPeer(t, base, { name: NAME, target: TARGET })
@@ -197,13 +195,13 @@ await t.test('forwarders on the settings page', async (t: Test) => {
 })
 
 /** The form's values on the settings page. */
-async function settingsOf(base: string): Promise<Readonly<Record<string, string>>> {
+async function settingsOf(base: string): Promise<Fields> {
   const { status, text } = await request(`${base}/settings`)
   if (status !== 200) throw new Error(`GET /settings answered ${status}, expected 200`)
   return valuesIn(text)
 }
 
-function valuesIn(text: string): Readonly<Record<string, string>> {
+function valuesIn(text: string): Fields {
   const fields = Object.keys(DEFAULTS).map((name) => {
     const input = new RegExp(`<input[^>]*\\sname="${name}"[^>]*>`).exec(text)?.[0] ?? ''
     const value = /\svalue="([^"]*)"/.exec(input)?.[1] ?? 'no such field'

@@ -64,7 +64,7 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   t.notMatch(server.logs().join('\n'), /handler failed|unhandled|"level":"error"/i)
 })
 
-await t.test('signals while a request never ends', async (t: Test) => {
+await t.test('signals while a request never ends', async (t) => {
   const { server, slow } = await until(() => pressOnce(t), 'one press as two signals')
   const cut = once(slow, 'close')
   await until(() => said(server, 'stopping'), 'the stop to begin')

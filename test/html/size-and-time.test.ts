@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
-import { hooksErrorPage, hooksFrame } from '../../html/hooks/layout.ts'
+import { hooksFrame } from '../../html/hooks/layout.ts'
 import { breakable, sizeTag, sizeText, timeTag } from '../../html/parts.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
@@ -41,12 +41,4 @@ t.test('the layout marks the present page and escapes its title', async (t) => {
   t.equal(text.match(/aria-current="page"/g)?.length, 1)
   t.match(text, /href="\/log"[^>]*aria-current="page"/)
   t.match(text, '<p>body</p>')
-})
-
-t.test('the error page shows text, not markup', async (t) => {
-  const text = render(
-    hooksFrame(hooksErrorPage({ status: 404, message: 'No <i>such</i> event' }), []),
-  )
-  t.match(text, 'No &lt;i&gt;such&lt;/i&gt; event')
-  t.notMatch(text, 'aria-current')
 })

@@ -13,8 +13,7 @@ import type { Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { paymentsHeaders } from '../helpers/sign.ts'
-import { postForm } from '../helpers/hooks.ts'
+import { postForm, signatureHeaders } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 import { renameSync, writeFileSync } from 'node:fs'
@@ -79,7 +78,10 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   }
   const pay = async (at: number) => {
     const body = JSON.stringify({ id: `evt_${Math.random()}`, type: 'charge.succeeded' })
-    const signed = paymentsHeaders(key, body, { at: Math.floor(at / 1_000) })
+    const signed = signatureHeaders('payments', body, {
+      secret: key,
+      at: Math.floor(at / 1_000),
+    })
     const headers = { 'Content-Type': 'application/json', ...signed }
     const answer = await request(`${hooks}/webhooks/payments`, { method: 'POST', headers, body })
     if (answer.status === 202) ids.push(answer.json<{ id: number }>().id)

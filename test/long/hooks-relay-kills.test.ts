@@ -11,7 +11,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
-import { paymentsHeaders } from '../helpers/sign.ts'
+import { signatureHeaders } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const EVENTS = 1_000
@@ -67,7 +67,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
     for (;;) {
       const headers = {
         'Content-Type': 'application/json',
-        ...paymentsHeaders(key, body, { spelling: 'real' }),
+        ...signatureHeaders('payments', body, { secret: key, spelling: 'real' }),
       }
       // The sender repeats what was not acknowledged, as all of them do.
       const answer = await request(`${base}/webhooks/payments`, {

@@ -2,8 +2,8 @@ import postgres from 'postgres'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
-import { addProvider, post, postForm, startHooks } from '../../helpers/hooks.ts'
-import type { Ack, Bytes } from '../../helpers/hooks.ts'
+import { addProvider, post, postForm, startHooks, store } from '../../helpers/hooks.ts'
+import type { Bytes } from '../../helpers/hooks.ts'
 import { request, type Response as Answer } from '../../helpers/http.ts'
 import {
   META,
@@ -60,13 +60,8 @@ await addProvider(base, 'other', { open: true })
 const endpoint = await addEndpoint(base, 'agent')
 const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
 
-async function send(
-  body: Bytes,
-  headers: Record<string, string> = {},
-  name = 'lan',
-): Promise<number> {
-  return (await post(base, `generic/${name}`, body, headers)).json<Ack>().id
-}
+const send = (body: Bytes, headers: Record<string, string> = {}, name = 'lan') =>
+  store(base, name, body, headers)
 const note = (type: string): Promise<number> => send('{}', { 'X-Event-Type': type })
 
 /** What a tool gives as structured content. */
@@ -121,14 +116,8 @@ await t.test('list: filters and pages', async (t) => {
   const newestFirst = [...ids, other].reverse()
   const all = await list()
   t.same([all.events.map(({ id }) => id), all.next_cursor], [newestFirst, null])
-  const counts: readonly (readonly [Args, number])[] = [
-    [{ event_type: 'a', since: '2000-01-01T00:00:00Z' }, 3],
-    [{ provider: 'generic:other' }, 1],
-    [{ event_type: 'no\0te', text: '\0', json: 'id=\0' }, 0],
-  ]
-  for (const [args, count] of counts) {
-    t.equal((await list(args)).events.length, count, JSON.stringify(args))
-  }
+  t.equal((await list({ event_type: 'a', since: '2000-01-01T00:00:00Z' })).events.length, 3)
+  t.equal((await list({ event_type: 'no\0te', text: '\0', json: 'id=\0' })).events.length, 0)
   const first = await list({ limit: 4 })
   const rest = await list({ limit: 4, cursor: first.next_cursor })
   const seen = [...first.events, ...rest.events].map(({ id }) => id)
@@ -301,7 +290,6 @@ await t.test('search: text, members and headers', async (t) => {
   const members = (more: object) => ({ members: { 'data.object.id': 'evt_1', ...more } })
   const cases: readonly (readonly [string, Args, readonly number[]])[] = [
     [LIST, { text: 'evt_1' }, [bytes, plain, other, paid]],
-    [LIST, { json: 'data.object.id=evt_1' }, [other, paid]],
     [LIST, { text: '1250', json: 'data.object.id=evt_1' }, [paid]],
     [SEARCH, members({ 'data.object.amount': 1250, 'data.object.live': true }), [paid]],
     [SEARCH, members({ 'data.object.amount': 1251 }), []],
@@ -405,12 +393,12 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
   }
   const missing: number[] = []
   async function witness(): Promise<void> {
-    for (let n = 0; n < 20; n++) {
+    for (let n = 0; n < 10; n++) {
       const id = await note('load')
       if (!(await newest()).includes(id)) missing.push(id)
     }
   }
-  const readers = Array.from({ length: 6 }, look)
+  const readers = Array.from({ length: 3 }, look)
   await Promise.all([witness(), witness()])
   over = true
   await Promise.all(readers)

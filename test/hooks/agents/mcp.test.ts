@@ -20,8 +20,7 @@ import {
 import type { Endpoint, Json } from '../../helpers/mcp.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
-import { addProvider, post, postForm, startHooks } from '../../helpers/hooks.ts'
-import type { Ack } from '../../helpers/hooks.ts'
+import { addProvider, post, postForm, startHooks, store } from '../../helpers/hooks.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
@@ -242,7 +241,7 @@ const init = ({ token }: Endpoint): { requestInit: RequestInit } => ({
 })
 
 const url = new URL(endpoint.url)
-const send = async (): Promise<number> => (await post(base, 'generic/lan', '{}')).json<Ack>().id
+const send = () => store(base, 'lan')
 
 /** Lists and calls every tool; the clients themselves validate structured content by its schema. */
 async function useEverything(t: Test, client: Official): Promise<void> {
@@ -298,7 +297,7 @@ async function useEverything(t: Test, client: Official): Promise<void> {
   t.match(recent, [{ uri: 'gatehouse://events/recent', mimeType: 'application/json' }])
   const { resourceTemplates } = await client.listResourceTemplates()
   t.match(resourceTemplates, [{ uriTemplate: 'gatehouse://events/{id}/payload/{part}' }])
-  const long = (await post(base, 'generic/lan', 'x'.repeat(100_000))).json<Ack>().id
+  const long = await store(base, 'lan', 'x'.repeat(100_000))
   const { content } = (await call('get_webhook_event', { id: long })) as { content: unknown[] }
   const link = content.at(-1) as { type: string; uri: string; size: number }
   t.match(link, { type: 'resource_link', size: 100_000 })

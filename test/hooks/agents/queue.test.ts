@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { VARIABLES } from '../../../commands/frame/configuration.ts'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
@@ -16,11 +15,12 @@ import {
   queueEnv,
   settled,
   startRedis,
+  untilRead,
 } from '../../helpers/queue.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { startServer } from '../../helpers/server.ts'
 import type { TestServer } from '../../helpers/server.ts'
-import { enable, payloadOf, refusals, shown } from '../../helpers/hooks.ts'
+import { enable, payloadOf, postForm, refusals, shown } from '../../helpers/hooks.ts'
 import { openStream } from '../../helpers/sse.ts'
 import { until } from '../../helpers/until.ts'
 
@@ -34,7 +34,7 @@ async function startQueue(t: Owner, env: Env, channels: string): Promise<TestSer
   return startServer(t, { services: ['hooks'], env: { ...queueEnv(redis, channels), ...env } })
 }
 
-await t.test('queue', async (t: Test) => {
+await t.test('queue', async (t) => {
   const channels = 'orders, {eu}/audit.log,numbers'
   const env = { ...(await postgres.env(t)), HOOKS_MAX_BODY: String(LIMIT) }
   const server = await startQueue(t, env, channels)
@@ -64,6 +64,9 @@ await t.test('queue', async (t: Test) => {
     t.same(headers, { 'trace-id': 'abc, def', api_token: '«redacted»', 'x-y': 'ab' })
     const { text } = await request(`${base}/log/${event}`)
     t.notMatch(text, 'Copy as curl', 'there is no receiver to send it to')
+    const curl = await request(`${base}/log/${event}?tab=curl`)
+    t.match(curl.text, 'came from a message broker')
+    t.match((await request(`${base}/log`)).text, /class="badge queue"[^>]*>\s*via broker/)
     t.match(await stream.until(({ id: last }) => last === String(event)), {
       event: 'event-received',
       data: /"provider":"queue:orders","event_type":"order.made","trust_mode":"queue"/,
@@ -95,7 +98,9 @@ await t.test('queue', async (t: Test) => {
     await add(redis, name, 'payload', 'before')
     await eventsWhen(base, name, 1)
     await settled(redis, name)
+    await untilRead(redis, 3)
     await enable(base, `queue:${name}`, false)
+    await untilRead(redis, 2)
     await addMany(redis, name, 30)
     // What is read meanwhile shows that the consumers are at work.
     await addMany(redis, 'numbers', 30)
@@ -125,6 +130,7 @@ await t.test('queue', async (t: Test) => {
     )
     const { text } = await request(`${base}/providers`)
     t.match(text, /queue\s+·\s+<code>\{eu\}\/audit\.log<\/code>/)
+    t.match(text, 'action="/providers/queue%3A%7Beu%7D%2Faudit.log/enabled"')
     t.equal((await request(`${base}/webhooks/queue/orders`, { method: 'POST' })).status, 404)
   })
 
@@ -173,11 +179,11 @@ await t.test('queue', async (t: Test) => {
   await t.test(
     'a provider that is removed is not read, and comes with the next start',
     async (t) => {
-      const removed = await request(`${base}/providers/queue%3Anumbers/remove`, {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-      })
+      // It has just begun anew, and so have all since the broker was away.
+      await untilRead(redis, 3)
+      const removed = await postForm(base, '/providers/queue%3Anumbers/remove', {})
       t.equal(removed.status, 200)
+      await untilRead(redis, 2)
       await addMany(redis, 'numbers', 5)
       await add(redis, 'orders', 'payload', 'marker')
       await settled(redis, 'orders')
@@ -208,7 +214,9 @@ await t.test('entries and streams in trouble', async (t) => {
   })
 
   await t.test('entries of a dead consumer are taken over, trimmed ones skipped', async (t) => {
+    await untilRead(redis, 3)
     await enable(base, 'queue:dead', false)
+    await untilRead(redis, 2)
     const ids = await addMany(redis, 'dead', 20)
     const from = ['GROUP', 'gatehouse', 'dead', 'COUNT', '20', 'STREAMS', 'dead', '>']
     await redis.send('XREADGROUP', ...from)
@@ -277,10 +285,7 @@ await t.test('a user with few rights is enough, and a switch counts at once', as
   await addMany(redis, 'orders', 10)
   await eventsWhen(base, 'orders', 10)
   await enable(base, 'queue:orders', false)
-  await until(
-    async () => !(await redis.send('CLIENT', 'LIST'))?.toString().includes('reader'),
-    'the consumer to leave',
-  )
+  await untilRead(redis, 0)
   await addMany(redis, 'orders', 10)
   t.match(await groupOf(redis, 'orders'), { pending: 0, lag: 10 })
   await enable(base, 'queue:orders', true)

@@ -7,10 +7,12 @@ import {
   zstdCompressSync,
 } from 'node:zlib'
 import { t } from 'tap'
+import { exampleOf } from '../../fixtures/signing-bodies.ts'
 import { backends } from '../../helpers/backends.ts'
 import { addDestination, eventOf } from '../../helpers/destinations.ts'
-import { addProvider, deliver, FORM_TYPE, payloadOf, plain, post } from '../../helpers/hooks.ts'
-import { startHooks, type Ack } from '../../helpers/hooks.ts'
+import { addProvider, deliver, FORM_TYPE, payloadOf, plain } from '../../helpers/hooks.ts'
+import { startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
+import type { Bytes, Fields } from '../../helpers/hooks.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
 import { request } from '../../helpers/http.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -25,7 +27,7 @@ const receiver = await startReceiver(t)
 const template = '{"v": {{json.name}}, "item": {{json.0.name}}, "deep": {{json.payload.name}}}'
 await addDestination(env, 'all', receiver.url, '--body-template', template)
 
-type Sent = { readonly headers: Readonly<Record<string, string>>; readonly body: Buffer }
+type Sent = { readonly headers: Fields; readonly body: Buffer }
 
 function typed(type: string, body: Buffer | string, encoding = ''): Sent {
   const headers = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
@@ -281,14 +283,10 @@ function escapeBytes(text: string): string {
     .join('')
 }
 
-async function store(sent: Sent): Promise<number> {
-  const { status, text, json: ack } = await post(base, 'generic/any', sent.body, sent.headers)
-  if (status !== 202) throw new Error(`the delivery answered ${status}, expected 202: ${text}`)
-  return ack<Ack>().id
-}
+const store = ({ body, headers }: Sent) => storeAt(base, 'any', body, headers)
 
 /** The cells of the rows of a filtered log, by id. */
-async function previewsOf(query: Readonly<Record<string, string>>) {
+async function previewsOf(query: Fields) {
   const search = new URLSearchParams({ limit: '200', ...query }).toString()
   const headers = { 'HX-Request': 'true' }
   const { text } = await request(`${base}/log?${search}`, { headers })
@@ -454,4 +452,130 @@ await t.test('a destination wants members of what was read, and gets what was se
   t.equal(eventOf(got), id, 'the other one is not wanted')
   t.ok(got.body.equals(zipped.body))
   t.match(got.headers, { 'content-encoding': 'gzip', 'content-type': JSON_TYPE })
+})
+
+// What a row of the log says of a payload.
+
+const storeText = (body: Bytes, headers = {}) => storeAt(base, 'any', body, headers)
+
+/** The preview of one of the newest events, as HTML. */
+async function cellOf(id: number, query = ''): Promise<string> {
+  const { text } = await request(`${base}/log?limit=5${query}`, {
+    headers: { 'HX-Request': 'true' },
+  })
+  const row = new RegExp(`<tr [^>]*data-id="${id}".*?class="preview"[^>]*>(.*?)</td>`, 's')
+  return row.exec(text)?.[1]?.trim() ?? ''
+}
+
+const pad = 'x'.repeat(5_000)
+const SHA = '6dcb09b5b57875f334f61aebed695e2e4193db5e'
+
+/** An event of Stripe, indented as it is sent. */
+function stripe(object: object): string {
+  const event = { id: 'evt_1', object: 'event', api_version: '2026-03-31', data: { object } }
+  return JSON.stringify({ ...event, livemode: false, type: 'any' }, null, 2)
+}
+
+/** A push in GitHub's order: the commits come last, and may be cut. */
+function push(commits: number, message = ''): string {
+  const start = { ref: 'refs/heads/main', before: SHA, after: SHA }
+  const repository = { id: 1, full_name: 'acme/shop' }
+  const list = Array.from({ length: commits }, () => ({ id: SHA, message }))
+  const who = { pusher: { name: 'ann' }, sender: { login: 'ann' } }
+  return JSON.stringify({ ...start, repository, ...who, commits: list, head_commit: null })
+}
+
+await t.test('a preview says what the payload means', async (t) => {
+  const invoice = { id: 'in_1', object: 'invoice', currency: 'eur', amount_due: 20558 }
+  const rows: readonly (readonly [what: string, body: Bytes, preview: string])[] = [
+    [
+      'Stripe: an invoice',
+      stripe({ ...invoice, customer: 'cus_1', customer_name: 'Globex', status: 'open' }),
+      'Globex · €205.58 · open',
+    ],
+    [
+      'Stripe: a charge',
+      stripe({ amount: 500, currency: 'jpy', billing_details: { name: 'Ann' }, status: 'failed' }),
+      'Ann · ¥500 · failed',
+    ],
+    ['Stripe: a currency of three digits', stripe({ amount: 5120, currency: 'kwd' }), 'KWD 5.120'],
+    ['Stripe: a customer', stripe({ id: 'cus_1', email: 'ann@example.com' }), 'ann@example.com'],
+    ['Stripe: none of these', stripe({ id: 'po_1', arrival: 'soon' }), 'arrival: soon'],
+    ['Stripe: cut', stripe({ ...invoice, status: 'open', lines: [pad, pad] }), '€205.58 · open'],
+    ['GitHub: a push', push(3), 'acme/shop · main · 3 commits by ann'],
+    ['GitHub: one commit', push(1), 'acme/shop · main · 1 commit by ann'],
+    ['GitHub: cut', push(9, pad), 'acme/shop · main · 4+ commits by ann'],
+    [
+      'GitHub: push',
+      exampleOf('push'),
+      'Codertocat/Hello-World · simple-tag · created by Codertocat',
+    ],
+    [
+      'GitHub: a pull request',
+      exampleOf('issues'),
+      'Codertocat/Hello-World · #1 Spelling error in the README file · edited by Codertocat',
+    ],
+    ['GitHub: a star', exampleOf('star'), 'Codertocat/Hello-World · created by Codertocat'],
+    [
+      'Slack: a message',
+      JSON.stringify({ type: 'event_callback', event: { type: 'message', text: 'Ship it' } }),
+      'Ship it',
+    ],
+    [
+      'the first telling values',
+      '{"id":7,"url":"https://a.test","total":12,"ok":true}',
+      'total: 12 · ok: true',
+    ],
+    ['inner values after the outer', '{"a":{"b":1},"c":2}', 'c: 2 · b: 1'],
+    ['nothing telling', '{"id":7}', '"id":7'],
+    ['JSON on lines', '{\n  "a": 1,\r\n\t"b": {"c": 2}\n}\n', 'a: 1 · c: 2'],
+    ['text', 'a=1&b=<b>\u001b[31m', 'a=1&b=<b> [31m'],
+    ['nothing', '', 'empty'],
+    ['a zero byte', 'text\0with a zero byte', 'binary, 21 B'],
+    ['half a character', Buffer.from('cut ü').subarray(0, 5), 'binary, 5 B'],
+    ['text that is cut', 'x'.repeat(121), `${'x'.repeat(120)}…`],
+    // A character of two or four bytes lies across the end of what is read.
+    ['two bytes', `a${'ü'.repeat(1_000_000)}`, `a${'ü'.repeat(119)}…`],
+    ['four bytes', `a${'🦄'.repeat(1_000)}`, `a${'🦄'.repeat(74)}…`],
+    ['no text later on', Buffer.from(`${'x'.repeat(400)}\xff`, 'latin1'), `${'x'.repeat(120)}…`],
+    ['cut by characters', `{"a":"${'🦄'.repeat(2_000)}"}`, `a: ${'🦄'.repeat(57)}…`],
+    ['spaces and control characters', '{"a":"1\\n\\u001b[31m 2"}', 'a: 1 [31m 2'],
+    ['deep brackets', `{"a":${'['.repeat(4_000)}`, `"a":${'['.repeat(116)}…`],
+    ['not what it seems', '{"object":"event","data":{"object":7},"n":1}', 'n: 1'],
+    [
+      'members of other kinds',
+      '{"repository":"acme","text":["x"],"n":1}',
+      'repository: acme · n: 1',
+    ],
+  ]
+  for (const [what, body, preview] of rows) {
+    const cell = await cellOf(await storeText(body))
+    t.equal(plain(cell), preview, what)
+  }
+  const command = await storeText('command=%2Fdeploy&text=main+now', FORM_TYPE)
+  t.equal(plain(await cellOf(command)), '/deploy main now', 'Slack: a command')
+})
+
+await t.test('a preview is hostile text: escaped, and each part by itself', async (t) => {
+  const about = { customer_name: '\u202E<b>x', currency: 'eur', amount: 100, status: 'paid' }
+  const cell = await cellOf(await storeText(stripe(about)))
+  t.equal(
+    cell.replaceAll(/\s+/g, ' '),
+    '<bdi>\u202E&lt;b&gt;x</bdi> · <bdi>€1.00</bdi> · <bdi>paid</bdi>',
+  )
+})
+
+await t.test('after a search the match is shown, and marked', async (t) => {
+  const early = await storeText('{"note":"a <needle> here"}')
+  const deep = await storeText(JSON.stringify({ z: 1, pad, at: 'before the <needle> after' }))
+  const late = await storeText(
+    JSON.stringify({ total: 3, pad: 'ü'.repeat(40_000), at: '<needle>' }),
+  )
+  const query = '&text=%3Cneedle%3E'
+  const mark = '<mark>&lt;needle&gt;</mark>'
+  t.match(await cellOf(early, query), `a ${mark} here`)
+  const cell = await cellOf(deep, query)
+  t.match(cell, /^<bdi>…x+/)
+  t.match(cell, `before the ${mark} after`)
+  t.equal(plain(await cellOf(late, query)).split(' · ')[0], 'total: 3', 'too far behind')
 })

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
@@ -22,7 +21,7 @@ const pageOf = async (path: string) => (await request(base + path)).text
 const BROWSER = { 'Sec-Fetch-Mode': 'navigate' }
 const HTMX = { 'HX-Request': 'true' }
 
-await t.test('filters are kept as the address of the log has them', async (t: Test) => {
+await t.test('filters are kept as the address of the log has them', async (t) => {
   t.same(await list(), [])
   const rows: readonly (readonly [name: string, given: string, kept: string])[] = [
     ['words', 'q=type:invoice.*+customer:Globex', 'q=type%3Ainvoice.*+customer%3AGlobex'],
@@ -49,7 +48,7 @@ await t.test('filters are kept as the address of the log has them', async (t: Te
   t.notMatch(await pageOf('/log'), 'id="save-search"', 'without filters nothing is to be saved')
 })
 
-await t.test('the palette finds them by name', async (t: Test) => {
+await t.test('the palette finds them by name', async (t) => {
   const found = await pageOf('/palette?q=wor')
   t.match(found, 'href="/log?q=type%3Ainvoice.*+customer%3AGlobex"')
   t.match(plain(found), 'type:invoice.* customer:Globex')
@@ -57,7 +56,7 @@ await t.test('the palette finds them by name', async (t: Test) => {
   t.match(await pageOf('/palette?q=saved'), 'href="/searches"', 'and their page')
 })
 
-await t.test('they are renamed and removed', async (t: Test) => {
+await t.test('they are renamed and removed', async (t) => {
   const [day] = await list()
   const renamed = await api<Search>('PUT', `/searches/${day?.id}`, { name: ' last day ' })
   t.match(renamed, { status: 200, json: { ...day, name: 'last day' } })
@@ -68,7 +67,7 @@ await t.test('they are renamed and removed', async (t: Test) => {
   t.match([first, second], [{ action: 'search remove' }, { action: 'search rename' }])
 })
 
-await t.test('what is refused', async (t: Test) => {
+await t.test('what is refused', async (t) => {
   const [names] = await list()
   const { token } = await addEndpoint(base, 'agent')
   const post = (body: unknown) => ({ call: 'POST /api/v1/searches', body })
@@ -102,7 +101,7 @@ await t.test('what is refused', async (t: Test) => {
   t.same(asked.json.searches, await list(), 'an agent may read them')
 })
 
-await t.test('forms without script, and their refusals beside the field', async (t: Test) => {
+await t.test('forms without script, and their refusals beside the field', async (t) => {
   const query = 'q=type%3Aorder.*'
   const saved = await postForm(base, '/searches', { name: 'Orders', query }, BROWSER)
   t.match(saved, { status: 303, headers: { location: `/log?${query}&done=saved&of=Orders` } })
@@ -134,7 +133,7 @@ await t.test('forms without script, and their refusals beside the field', async 
   t.match(again.text, /id="search-name-refused"/)
 })
 
-await t.test('at most 100 of them', async (t: Test) => {
+await t.test('at most 100 of them', async (t) => {
   for (let at = (await list()).length; at < 100; at++) {
     t.equal((await save(`search ${at}`, 'q=x')).status, 201)
   }

@@ -2,7 +2,8 @@ import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { addDestination } from '../../helpers/destinations.ts'
-import { FORM_TYPE, SIGNED_ENV, addProvider, deliver, enable, post } from '../../helpers/hooks.ts'
+import { SIGNED_ENV, addProvider, deliver, enable, formCall, post } from '../../helpers/hooks.ts'
+import type { Fields } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
@@ -70,7 +71,8 @@ async function health(of = base()): Promise<string> {
 /** Waits until both instances have this state of an alarm. */
 async function untilBoth(alarm: string, value: number | undefined): Promise<void> {
   for (const { hooks } of servers) {
-    await until(async () => (await metrics(hooks))[alarm] === value, `${alarm}: ${value}`)
+    const has = async () => (await metrics(hooks))[alarm] === value
+    await until(has, `${alarm}: ${value}`, undefined, 100)
   }
 }
 
@@ -114,11 +116,7 @@ await t.test('an operator sets alarms; without that there is none', async (t) =>
   })
   await until(async () => (await alarms()) === 'off', 'off')
 
-  const call = (name: string, fields: Readonly<Record<string, string>>) => ({
-    call: `POST /providers/${name}/alarm`,
-    headers: FORM_TYPE,
-    body: new URLSearchParams(fields).toString(),
-  })
+  const call = (name: string, fields: Fields) => formCall(`/providers/${name}/alarm`, fields)
   const bad = {
     expected_interval: ['1', '1w', '-1h', '0s', '367d', 'x'],
     rejection_burst: ['-1', '1.5', '1000001', 'x'],

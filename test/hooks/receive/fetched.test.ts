@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { t } from 'tap'
+import { t, type Test } from 'tap'
 import type { Clock } from '../../../kernel/time.ts'
 import { verifyFetched } from '../../../services/hooks/receive/schemes/fetched.ts'
 import { keepFetchedKeys } from '../../../services/hooks/receive/schemes/key-cache.ts'
@@ -11,13 +11,13 @@ import { schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
-  enable,
   eventIds,
+  formCall,
+  newest,
   now,
   post,
   postForm,
   refusals,
-  shown,
   startHooks,
   startHooksProcess,
 } from '../../helpers/hooks.ts'
@@ -56,15 +56,10 @@ const other = await makeCertificate(t)
 type Fields = Readonly<Record<string, string>>
 
 /** Makes a provider of a scheme, enabled. */
-async function add(name: string, scheme: string, fields: Fields = {}): Promise<void> {
-  const made = await postForm(base, '/providers', {
-    name,
-    trust_mode: 'signed',
-    scheme,
-    ...fields,
-  })
+async function add(name: string, scheme: string, more: Fields = {}): Promise<void> {
+  const fields = { name, trust_mode: 'signed', scheme, enabled: 'true', ...more }
+  const made = await postForm(base, '/providers', fields)
   if (made.status !== 200) throw new Error(`${name} was not made: ${made.text.slice(0, 200)}`)
-  await enable(base, `generic:${name}`, true)
 }
 
 const PLAIN = { 'Content-Type': 'text/plain; charset=UTF-8' }
@@ -73,23 +68,40 @@ function sendSns(name: string, members: object): Promise<Response> {
   return post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
 }
 
-function snsRefusal(name: string, members: object): Refusal {
-  const call = { call: `POST /webhooks/generic/${name}`, body: members, headers: PLAIN }
-  return [call, 401, undefined, /signature is missing, malformed/]
-}
+const snsCall = (name: string, body: object) => ({
+  call: `POST /webhooks/generic/${name}`,
+  body,
+  headers: PLAIN,
+})
 
 /** What is refused to this provider, as the log of rejections says it. */
 async function reasonsOf(name: string, count: number): Promise<readonly string[]> {
   let reasons: readonly string[] = []
-  await until(async () => {
-    const listed = await refusals(base, `&provider=generic:${name}`)
-    reasons = listed.map(({ reason }) => reason)
-    return reasons.length >= count
-  }, `${count} rejections of ${name}`)
+  await until(
+    async () => {
+      const listed = await refusals(base, `&provider=generic:${name}`)
+      reasons = listed.map(({ reason }) => reason)
+      return reasons.length >= count
+    },
+    `${count} rejections of ${name}`,
+    undefined,
+    200,
+  )
   return reasons.toReversed()
 }
 
 const state = () => eventIds(base)
+
+/** Each of these is refused as not signed, and nothing is stored. */
+function refused(t: Test, calls: readonly Refusal[0][]): Promise<void> {
+  const rows = calls.map((call): Refusal => [
+    call,
+    401,
+    undefined,
+    /signature is missing, malformed/,
+  ])
+  return refuseAll(t, { service: 'hooks', base, state }, rows)
+}
 
 await t.test('Amazon SNS: both versions of its signature, and what is refused', async (t) => {
   hosts.answers.set(SNS_CERTIFICATE, certified.pem)
@@ -99,16 +111,14 @@ await t.test('Amazon SNS: both versions of its signature, and what is refused', 
   t.match(taken, { status: 200 }, taken.text)
   t.match(taken.json(), { trust_mode: 'signed', verified: true })
   t.same((await sendSns('sns', first)).json(), taken.json(), 'a repeat is the same event')
-  const [id = 0] = await eventIds(base)
-  t.match((await shown(base, id)).facts, {
-    Verification: 'rsa-sha256 ok',
-    'Event type': 'Notification',
-    'Delivery id': first['MessageId'],
+  t.match(await newest(base), {
+    verify_detail: 'rsa-sha256 ok',
+    event_type: 'Notification',
+    external_id: first['MessageId'],
   })
   const old = await sendSns('sns', snsMessage(certified.key, 'Notification', {}, '1'))
   t.equal(old.status, 200)
-  const [second = 0] = await eventIds(base)
-  t.match((await shown(base, second)).facts, { Verification: 'rsa-sha1 ok' })
+  t.match(await newest(base), { verify_detail: 'rsa-sha1 ok' })
   t.equal(hosts.countOf(SNS), 1, 'the certificate was fetched once')
   const [asked] = hosts.asked
   t.match(asked, { trusted: false, timeoutMs: 5_000, answerBytes: 128 * 1024 + 1 })
@@ -152,10 +162,9 @@ await t.test('Amazon SNS: both versions of its signature, and what is refused', 
       return [members, 'certificate of another address'] as const
     }),
   ]
-  await refuseAll(
+  await refused(
     t,
-    { service: 'hooks', base, state },
-    cases.map(([members]) => snsRefusal('sns', members)),
+    cases.map(([members]) => snsCall('sns', members)),
   )
   t.same(
     await reasonsOf('sns', cases.length),
@@ -252,18 +261,17 @@ await t.test(
     const headers = paypalHeaders(certified.key, secret, PAYPAL)
     const taken = await post(base, 'generic/paypal', PAYPAL, headers)
     t.match(taken, { status: 200 }, taken.text)
-    const [id = 0] = await eventIds(base)
-    t.match((await shown(base, id)).facts, {
-      Verification: 'rsa-sha256 ok',
-      'Event type': 'PAYMENT.SALE.COMPLETED',
-      'Delivery id': 'WH-1',
+    t.match(await newest(base), {
+      verify_detail: 'rsa-sha256 ok',
+      event_type: 'PAYMENT.SALE.COMPLETED',
+      external_id: 'WH-1',
     })
     const to = 'POST /webhooks/generic/paypal'
     const by = { headers }
     const at = 'paypal-transmission-time'
     const certificate = (url: string) => ({ headers: { ...headers, 'paypal-cert-url': url } })
     const { 'paypal-cert-url': __, ...bare } = headers
-    const cases: readonly object[] = [
+    const cases: readonly Exclude<Refusal[0], string>[] = [
       { call: to, body: PAYPAL.replace('1', '2'), ...by },
       { call: to, body: PAYPAL, headers: { ...headers, [at]: '2026-11-28T15:45:14Z' } },
       { call: to, body: PAYPAL, headers: paypalHeaders(certified.key, `${secret}x`, PAYPAL) },
@@ -279,11 +287,7 @@ await t.test(
       { call: `${to}-test`, body: PAYPAL, ...by },
     ]
     const fetched = hosts.asked.length
-    await refuseAll(
-      t,
-      { service: 'hooks', base, state },
-      cases.map((call) => [call, 401, undefined, /signature is missing/] as Refusal),
-    )
+    await refused(t, cases)
     t.equal(hosts.asked.length, fetched, 'and nothing was fetched')
   },
 )
@@ -363,11 +367,10 @@ await t.test(
     const bearer = (text: string) => ({ Authorization: `Bearer ${text}` })
     const taken = await post(base, 'generic/push', body, bearer(token(google, claims)))
     t.match(taken.json(), { trust_mode: 'token', verified: false }, taken.text)
-    const [id = 0] = await eventIds(base)
-    t.match((await shown(base, id)).facts, {
-      Verification: 'token ok',
-      'Event type': 'OBJECT_FINALIZE',
-      'Delivery id': '136969346945',
+    t.match(await newest(base), {
+      verify_detail: 'token ok',
+      event_type: 'OBJECT_FINALIZE',
+      external_id: '136969346945',
     })
     const hmac = (text: string) => {
       const spki = google.key.export({ type: 'pkcs8', format: 'pem' })
@@ -395,13 +398,11 @@ await t.test(
       'no token': 'x',
     }
     const to = { call: 'POST /webhooks/generic/push', body }
-    await refuseAll(t, { service: 'hooks', base, state }, [
-      ...Object.values(wrong).map((text): Refusal => {
-        return [{ ...to, headers: bearer(text) }, 401, undefined, /signature is missing/]
-      }),
-      [{ ...to, headers: { Authorization: 'Basic eDp5' } }, 401, undefined, /signature/],
-      [to, 401, undefined, /signature/],
-      [{ ...to, call: `${to.call}?token=${token(google, claims)}` }, 401, undefined, /signature/],
+    await refused(t, [
+      ...Object.values(wrong).map((text) => ({ ...to, headers: bearer(text) })),
+      { ...to, headers: { Authorization: 'Basic eDp5' } },
+      to,
+      { ...to, call: `${to.call}?token=${token(google, claims)}` },
     ])
     t.equal(hosts.countOf(`${GOOGLE}/`), 2, 'the document and the keys were fetched once')
   },
@@ -469,12 +470,11 @@ await t.test('Plaid: a token with the hash of the body, by a key of its API', as
   const by = (text: string) => ({ 'Plaid-Verification': text })
   const taken = await post(base, 'generic/plaid', body, by(token(plaid, claims)))
   t.match(taken.json(), { trust_mode: 'signed', verified: true }, taken.text)
-  const [id = 0] = await eventIds(base)
-  const { facts, headers } = await shown(base, id)
-  t.match(facts, { Verification: 'ecdsa-p256 ok', 'Event type': 'ERROR' })
-  t.match(headers, { 'plaid-verification': '«redacted»' })
+  const hidden = { 'plaid-verification': '«redacted»' }
+  const stored = { verify_detail: 'ecdsa-p256 ok', event_type: 'ERROR', headers: hidden }
+  t.match(await newest(base), stored)
   const to = { call: 'POST /webhooks/generic/plaid', body }
-  const cases: readonly object[] = [
+  const cases: readonly Exclude<Refusal[0], string>[] = [
     { ...to, body: body.replace('ITEM', 'AUTH'), headers: by(token(plaid, claims)) },
     { ...to, headers: by(token(plaid, { ...claims, iat: now() - 301 })) },
     { ...to, headers: by(token(plaid, { ...claims, iat: undefined })) },
@@ -484,11 +484,7 @@ await t.test('Plaid: a token with the hash of the body, by a key of its API', as
     { ...to, headers: by(token(plaid, claims, { alg: 'none' })) },
     to,
   ]
-  await refuseAll(
-    t,
-    { service: 'hooks', base, state },
-    cases.map((call) => [call, 401, undefined, /signature is missing/] as Refusal),
-  )
+  await refused(t, cases)
   const unknown = by(token(issuerKey('other', 'ec'), claims))
   t.equal((await post(base, 'generic/plaid', body, unknown)).status, 503, 'its key is not known')
   t.equal(hosts.countOf(PLAID_KEYS), 1, 'within a minute it is not asked for')
@@ -588,11 +584,8 @@ await t.test('what an operator has to say of a sender', async (t) => {
   const sns = await page('aws-sns')
   t.match(sns, /name="topics"/)
   t.notMatch(sns, /name="secret"|name="audience"/)
-  const form = (fields: Fields) => ({
-    call: 'POST /providers',
-    body: new URLSearchParams({ name: 'bad', trust_mode: 'signed', ...fields }).toString(),
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-  })
+  const form = (fields: Fields) =>
+    formCall('/providers', { name: 'bad', trust_mode: 'signed', ...fields })
   const named = { audience: 'a', subject: 'b' }
   await refuseAll(t, { service: 'hooks', base, state: async () => await page('token') }, [
     [form({ scheme: 'google-pubsub', audience: 'a' }), 422, undefined, /subject is missing/],

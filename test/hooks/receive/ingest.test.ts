@@ -113,7 +113,7 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
   })
 })
 
-await t.test('delivery ids', async (t: Test) => {
+await t.test('delivery ids', async (t) => {
   await t.test('a repeat later, also with another body, changes nothing', async (t) => {
     const later = async () => (await post(base, 'generic/lan', 'later')).json<Ack>().id
     const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'repeated' }
@@ -190,7 +190,7 @@ await t.test('delivery ids', async (t: Test) => {
   })
 })
 
-await t.test('bodies as they come over a connection', async (t: Test) => {
+await t.test('bodies as they come over a connection', async (t) => {
   const path = '/webhooks/generic/lan'
   const head = (...lines: readonly string[]): string =>
     [`POST ${path} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')

@@ -8,7 +8,7 @@ import type { Response } from '../../helpers/http.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import type { Refusal } from '../../helpers/refusals.ts'
 import {
-  FORM_TYPE,
+  formCall,
   enable,
   eventIds,
   post,
@@ -16,7 +16,7 @@ import {
   startHooks,
   tokenOf,
 } from '../../helpers/hooks.ts'
-import type { Ack } from '../../helpers/hooks.ts'
+import type { Ack, Fields } from '../../helpers/hooks.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =
@@ -24,19 +24,14 @@ const STORED =
 
 await onPostgres(t, 'providers', async (t: Test, backend) => {
   const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
-  const create = (fields: Readonly<Record<string, string>>, headers = {}): Promise<Response> =>
+  const create = (fields: Fields, headers = {}): Promise<Response> =>
     postForm(base, '/providers', fields, headers)
-  const bearer = (token: string): Readonly<Record<string, string>> => ({
+  const bearer = (token: string): Fields => ({
     Authorization: `Bearer ${token}`,
   })
   const sent = async (name: string, token: string): Promise<number> =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
-  const form = (path: string, fields: Readonly<Record<string, string>> = {}) => ({
-    call: `POST ${path}`,
-    headers: FORM_TYPE,
-    body: new URLSearchParams(fields).toString(),
-  })
   const stored = (): Promise<unknown> => backend.query(env, STORED, ['%'])
   const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
@@ -64,6 +59,8 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal(await sent('ci', token), 403, 'it starts disabled')
     await enable(base, 'generic:ci', true)
     t.equal(await sent('ci', token), 202)
+    const { text } = await request(`${base}/log`)
+    t.match(text, /class="badge token"[^>]*>\s*token ok\s*</, 'no signature was verified')
   })
 
   await t.test('an open provider gets a token and keeps its URL', async (t) => {
@@ -76,10 +73,10 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.notMatch((await request(base + path)).text, 'Any sender, unchecked')
     const trust = { trust_mode: 'token' }
     await refused(t, [
-      [form(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
-      [form(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
+      [formCall(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
+      [formCall(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
       [
-        form('/providers/generic:ci/verify', trust),
+        formCall('/providers/generic:ci/verify', trust),
         404,
         undefined,
         /no open provider "generic:ci"/,
@@ -90,7 +87,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const headersOf = { 'X-Gitlab-Token': given }
     t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
     t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
-    await refused(t, [[form(path, trust), 404, undefined, /no open provider/]])
+    await refused(t, [[formCall(path, trust), 404, undefined, /no open provider/]])
   })
 
   await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
@@ -109,11 +106,16 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal((await request(`${base}/providers/none/first`)).status, 404)
   })
 
-  await t.test('an open one needs the acknowledgement', async (t: Test) => {
+  await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
     await refused(t, [
-      [form('/providers', open), 422, undefined, /acknowledge/],
-      [form('/providers', { ...open, acknowledge_open: 'false' }), 422, undefined, /acknowledge/],
+      [formCall('/providers', open), 422, undefined, /acknowledge/],
+      [
+        formCall('/providers', { ...open, acknowledge_open: 'false' }),
+        422,
+        undefined,
+        /acknowledge/,
+      ],
     ])
     const made = await create({ name: 'open', trust_mode: 'open', acknowledge_open: 'true' })
     t.equal(made.status, 200)
@@ -123,16 +125,21 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.equal((await post(base, 'generic/open', '{}')).status, 202)
   })
 
-  await t.test('what is not created', async (t: Test) => {
+  await t.test('what is not created', async (t) => {
     const bad = ['', 'UPPER', '-x', 'a b', 'ü', 'a'.repeat(65), '../x', 'a\0']
-    const create422 = (fields: Readonly<Record<string, string>>, text: RegExp): Refusal => [
-      form('/providers', fields),
+    const create422 = (fields: Fields, text: RegExp): Refusal => [
+      formCall('/providers', fields),
       422,
       undefined,
       text,
     ]
     await refused(t, [
-      [form('/providers', { name: 'ci' }), 409, undefined, /is a provider "generic:ci" already/],
+      [
+        formCall('/providers', { name: 'ci' }),
+        409,
+        undefined,
+        /is a provider "generic:ci" already/,
+      ],
       create422({ name: 'chat' }, /belongs to a signed provider/),
       ...bad.map((name) => create422({ name }, /The name must be/)),
       create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
@@ -145,25 +152,17 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.match(page.text, 'value="CI 2"', 'what was typed is kept')
   })
 
-  await t.test('the toggle', async (t: Test) => {
+  await t.test('the toggle', async (t) => {
     const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
-    await refused(t, [
-      [
-        form('/providers/generic:ci/enabled', { enabled: 'TRUE' }),
-        422,
-        undefined,
-        /true or false/,
-      ],
-      [form('/providers/x%00/enabled', { enabled: 'true' }), 404],
-    ])
+    await refused(t, [[formCall('/providers/x%00/enabled', { enabled: 'true' }), 404]])
     t.match(await toggle('generic:ci', 'true', NAVIGATES), {
       status: 303,
       headers: { location: '/providers?open=generic%3Aci' },
     })
   })
 
-  await t.test('removal keeps the events', async (t: Test) => {
+  await t.test('removal keeps the events', async (t) => {
     const { id } = (await post(base, 'generic/ci', '{}', bearer(token))).json<Ack>()
     const before = await eventIds(base)
     t.ok(before.includes(id))
@@ -172,9 +171,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.same(await eventIds(base), before)
     const none = /no provider/
     await refused(t, [
-      [form('/providers/generic:ci/remove'), 404, undefined, none],
-      [form('/providers/code_host/remove'), 404, undefined, none],
-      [form('/providers/generic:open/rotate'), 404, undefined, none],
+      [formCall('/providers/generic:ci/remove'), 404, undefined, none],
+      [formCall('/providers/code_host/remove'), 404, undefined, none],
+      [formCall('/providers/generic:open/rotate'), 404, undefined, none],
     ])
     token = tokenOf(await create({ name: 'ci' }))
   })

@@ -179,7 +179,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
     refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, rows)
 
-  await t.test('404 comes before everything else', async (t: Test) => {
+  await t.test('404 comes before everything else', async (t) => {
     const longest = 'a'.repeat(64)
     const bad = ['nobody', '-ci', 'ci%20', 'ci%2Fci', `${longest}a`, '%00']
     // The queue's and the signed providers' names lead nowhere here.
@@ -193,7 +193,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     ])
   })
 
-  await t.test('disabled comes before the length, and that before the token', async (t: Test) => {
+  await t.test('disabled comes before the length, and that before the token', async (t) => {
     await refused(t, [
       [sent('idle', bearer(idle)), 403, undefined, /disabled/],
       [sent('idle', bearer(wrong), LONG), 403, undefined, /disabled/],
@@ -230,7 +230,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     }
   })
 
-  await t.test('a missing, empty or wrong token is 403', async (t: Test) => {
+  await t.test('a missing, empty or wrong token is 403', async (t) => {
     const bad = ['', wrong, token.slice(1), `${token}x`]
     const text = /missing or wrong/
     const calls = [
@@ -259,7 +259,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     t.match(answer.json(), { title: 'Forbidden', instance: '/webhooks/generic/ci' })
   })
 
-  await t.test('of several tokens the first place decides', async (t: Test) => {
+  await t.test('of several tokens the first place decides', async (t) => {
     await refused(t, [
       [sent(`ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
       [sent(`ci/${token}?token=${token}`, header(wrong)), 403],
@@ -295,7 +295,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   })
 
   // Each request here is wrong in every later way too: what comes first decides.
-  await t.test('the checks have an order', async (t: Test) => {
+  await t.test('the checks have an order', async (t) => {
     const sent = (provider: string, body: Bytes, headers = {}) => {
       return { call: `POST /webhooks/${provider}`, body, headers }
     }
@@ -538,7 +538,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   })
 })
 
-t.test('without its current secret a provider is unconfigured, not disabled', async (t: Test) => {
+t.test('without its current secret a provider is unconfigured, not disabled', async (t) => {
   const { base } = await startHooks(t, backends[1], {
     HOOKS_CODE_HOST_SECRET: '',
     HOOKS_CODE_HOST_SECRET_PREVIOUS: SECRETS.code_host,

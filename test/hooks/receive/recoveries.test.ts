@@ -44,7 +44,7 @@ function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<
     noteSeen(`at the sender: ${shown}`)
     return expected.test(shown)
   }
-  return until(isShown, String(expected), WAIT_MS)
+  return until(isShown, String(expected), WAIT_MS, 200)
 }
 
 /** Looks that GitHub has answered or refused. */

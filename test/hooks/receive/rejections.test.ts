@@ -203,7 +203,9 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
     t.same(await counted(base), totals)
     const { text } = await request(`${base}/providers?open=code_host`)
     const card = text.split('data-provider="').find((part) => part.startsWith('code_host"'))
-    t.match(card, />8<\/a>\s*<span>\(last: disabled\)/, 'and so does the card')
+    const link =
+      /href="\/log\?rejected=1&amp;provider=code_host"[^>]*>8<\/a>\s*<span>\(last: disabled\)/
+    t.match(card, link, 'and so does the card')
   })
 
   await t.test('no payload, token or signature is kept', async (t) => {
@@ -248,6 +250,9 @@ t.test('alike ones are one group, with cause, what was expected and a remedy', a
   await deliver(base, 'payments', '{}', {}, { at: now() - 1_000 })
   await deliver(base, 'payments', '{}', {}, { at: now() - 2_000 })
   await until(async () => (await refusals(base)).length === 6, 'all of them')
+  const dashboard = (await request(`${base}/`)).text
+  t.match(dashboard, 'start-here', 'nothing came so far')
+  t.match(dashboard, '1 of them to unknown paths')
   const found = await groups(base)
   t.equal(found.length, 3)
   const of = (provider: string) => found.find((group) => group.provider === provider)
@@ -315,7 +320,7 @@ function refused(reason: string): Parameters<Rejections['record']>[0] {
   return { provider: 'code_host', status: 401, client: '192.0.2.7', reason, at, wrongSecret: true }
 }
 
-t.test('how many are kept: of a second, of all, and of unknown paths', async (t: Test) => {
+t.test('how many are kept: of a second, of all, and of unknown paths', async (t) => {
   const { env, open, counts } = await openTable(t)
   const insert = (provider: string, count: number) =>
     server.query(

@@ -4,6 +4,7 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
+import { request } from '../../helpers/http.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
@@ -18,7 +19,7 @@ import {
 } from '../../helpers/senders.ts'
 import { startServer } from '../../helpers/server.ts'
 import {
-  FORM_TYPE,
+  formCall,
   SIGNED,
   addProvider,
   deliver,
@@ -27,7 +28,7 @@ import {
   startHooks,
   tokenOf,
 } from '../../helpers/hooks.ts'
-import type { Signed } from '../../helpers/hooks.ts'
+import type { Signed, Fields } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
@@ -61,14 +62,14 @@ const MATCHED = 'Matched last'
 /** Waits until the card says which secret matched last; it is written down within a second or two. */
 async function untilMatched(base: string, name: string, what: RegExp): Promise<void> {
   const says = async () => what.test((await cardOf(base, name))[MATCHED] ?? '')
-  await until(says, `${name} to say ${what.source}`)
+  await until(says, `${name} to say ${what.source}`, undefined, 200)
 }
 
 /** Waits until the newest refusal of a provider has this reason. */
 async function untilRefused(base: string, name: string, reason: RegExp): Promise<void> {
   const listed = async () =>
     reason.test((await refusals(base, `&provider=${name}`))[0]?.reason ?? '')
-  await until(listed, `a refusal of ${name} for ${reason.source}`)
+  await until(listed, `a refusal of ${name} for ${reason.source}`, undefined, 200)
 }
 
 /** Old and new during the overlap, only the new one after it. `end` brings its end. */
@@ -102,7 +103,7 @@ async function overlap(
   await untilRefused(base, provider, /^matches a retired (secret$|token, in )/)
 }
 
-await t.test('rotation', async (t: Test) => {
+await t.test('rotation', async (t) => {
   const { base, env } = await startHooks(t, postgres, {
     GATEHOUSE_SECRET_KEY: secretKey(),
     HOOKS_ROTATION_OVERLAP_S: '7200',
@@ -123,7 +124,7 @@ await t.test('rotation', async (t: Test) => {
       [provider],
     )
 
-  await t.test('during an overlap, and after it', async (t: Test) => {
+  await t.test('during an overlap, and after it', async (t) => {
     // These mostly wait, so they wait together.
     const stories = Object.entries(WAYS).map(([kind, way]) => overlap(t, base, kind, way, end))
     await Promise.all(stories)
@@ -178,13 +179,9 @@ await t.test('rotation', async (t: Test) => {
     t.equal(await send(theirs), 403)
   })
 
-  await t.test('what is refused', async (t: Test) => {
+  await t.test('what is refused', async (t) => {
     const token = await addProvider(base, 'stays')
-    const rotate = (name: string, fields: Readonly<Record<string, string>>) => ({
-      call: `POST /providers/${name}/rotate`,
-      headers: FORM_TYPE,
-      body: new URLSearchParams(fields).toString(),
-    })
+    const rotate = (name: string, fields: Fields) => formCall(`/providers/${name}/rotate`, fields)
     const overlaps = ['-1', '1h', '', '2592001']
     const state = () => WAYS.token.send(base, 'stays', token)
     const wrong = /overlap must be a whole number of seconds/
@@ -270,6 +267,14 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
   })
 
   await t.test('rotated, by page and by command, with an overlap', async (t) => {
+    const given =
+      /The provider makes the new secret.*Secret that the sender made<\/label>\s*<input[^>]*\srequired/s
+    for (const [name, text] of [
+      ['payments', given],
+      ['code_host', /A new secret is made and shown once/],
+    ] as const) {
+      t.match((await request(`${base}/providers?open=${name}`)).text, text, name)
+    }
     const rotated = await change(base, 'payments', 'rotate', { secret: second, overlap: '60' })
     t.equal(rotated.status, 200)
     t.equal(await status(base, 'payments', second), 202)
@@ -283,12 +288,8 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     await untilRefused(base, 'code_host', /^matches a retired secret$/)
   })
 
-  await t.test('what is refused', async (t: Test) => {
-    const rotate = (fields: Readonly<Record<string, string>>) => ({
-      call: 'POST /providers/payments/rotate',
-      headers: FORM_TYPE,
-      body: new URLSearchParams(fields).toString(),
-    })
+  await t.test('what is refused', async (t) => {
+    const rotate = (fields: Fields) => formCall('/providers/payments/rotate', fields)
     const state = () => status(base, 'payments', second)
     await refuseAll(t, { service: 'hooks', base, state }, [
       [rotate({}), 422, undefined, /The sender makes the secret of stripe: give it here/],

@@ -2,14 +2,14 @@ import { execFile } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import {
-  FORM_TYPE,
   enable,
   eventIds,
+  formCall,
   hmac,
   plain,
   post,
@@ -19,6 +19,7 @@ import {
   startHooks,
   type Ack,
 } from '../../helpers/hooks.ts'
+import type { Fields } from '../../helpers/hooks.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
@@ -57,7 +58,7 @@ await t.test('Standard Webhooks: what fails is 403, and the reason is kept', asy
   const good = standardHeaders(key, body)
   const { 'webhook-signature': signature = '', ...unsigned } = good
   const query = `generic/shop?token=${encodeURIComponent(key)}`
-  const cases: readonly (readonly [string, Readonly<Record<string, string>>, string?])[] = [
+  const cases: readonly (readonly [string, Fields, string?])[] = [
     ['signature missing', unsigned],
     ['wrong secret or altered body', { ...good, 'webhook-id': 'msg_other' }],
     ['signature malformed', { ...good, 'webhook-signature': 'sha256=00' }],
@@ -86,7 +87,7 @@ await t.test('GitLab proves itself by a token, which is no signature', async (t)
   const token = keepSecret('gitlab', 'glwh-0123456789-abcdef')
   const args = ['provider', 'add', 'lab', '--scheme', 'gitlab', '--secret', '-', '--enable']
   t.match(await runCli(args, { env, input: `${token}\n` }), { code: 0, stdout: '' })
-  const send = (given: Readonly<Record<string, string>>) => post(base, 'generic/lab', '{}', given)
+  const send = (given: Fields) => post(base, 'generic/lab', '{}', given)
   const basic = (password: string) =>
     `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}`
   for (const right of [{ 'X-Gitlab-Token': token }, { Authorization: basic(token) }]) {
@@ -137,11 +138,11 @@ await t.test('the page makes a provider of a scheme, and shows how to send to it
   t.match(await cardOf(base, 'generic:page-lab'), { Scheme: 'gitlab (token)', badges: /token/ })
 })
 
-await t.test('what the page refuses names its field, and nothing is made', async (t: Test) => {
+await t.test('what the page refuses names its field, and nothing is made', async (t) => {
   const signed = { name: 'bad', trust_mode: 'signed' }
   const own = { ...signed, scheme: 'hmac', header: 'X-Own' }
   const noSecret = 'The secret must be "whsec_" and then 24 to 64 bytes as base64.'
-  const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp | string])[] = [
+  const cases: readonly (readonly [Fields, RegExp | string])[] = [
     [{ ...signed, scheme: 'ebay' }, /^scheme must be the name of a sender, such as github/],
     [{ ...signed, scheme: 'stripe' }, /^The sender makes the secret of stripe: give it here/],
     [{ ...signed, scheme: 'discord', secret: 'x' }, /must be the public key .*64 hex digits/],
@@ -166,8 +167,7 @@ await t.test('what the page refuses names its field, and nothing is made', async
     t,
     { service: 'hooks', base, state },
     cases.map(([fields, text]): Refusal => {
-      const body = new URLSearchParams(fields).toString()
-      return [{ call: 'POST /providers', headers: FORM_TYPE, body }, 422, undefined, text]
+      return [formCall('/providers', fields), 422, undefined, text]
     }),
   )
   const navigates = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
@@ -177,40 +177,37 @@ await t.test('what the page refuses names its field, and nothing is made', async
   t.match(page.text, /name="scheme" value="hmac"/, 'as is the sender')
 })
 
-await t.test(
-  'a secret that the sender made is taken, and may come from a file',
-  async (t: Test) => {
-    const theirs = signingSecret(24)
-    const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
-    t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')
-    await enable(base, 'generic:theirs', true)
-    t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
+await t.test('a secret that the sender made is taken, and may come from a file', async (t) => {
+  const theirs = signingSecret(24)
+  const fields = { name: 'theirs', trust_mode: 'signed', secret: ` ${theirs} ` }
+  t.notMatch((await postForm(base, '/providers', fields)).text, theirs, 'it is shown no more')
+  await enable(base, 'generic:theirs', true)
+  t.equal((await sendStandard(base, 'theirs', theirs)).status, 202)
 
-    const state = async () => (await request(`${base}/providers`)).text.includes('generic:filed')
-    const add = (...flags: readonly string[]) => ['provider', 'add', 'filed', ...flags]
-    const stdin = { args: add('--scheme', 'github', '--secret', '-') }
-    await refuseCommands(t, { env, state }, [
-      [
-        add('--scheme', 'slack'),
-        1,
-        /^gatehouse: The sender makes the secret of slack: give it here/,
-      ],
-      [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
-      [{ ...stdin, input: 'two lines\nof text' }, 1, /^gatehouse: The secret must be/],
-    ])
-    const file = join(await temporaryFolder(t), 'secret')
-    const key = secret('filed')
-    await writeFile(file, `${key}\n`)
-    const added = await runCli(add('--scheme', 'gitea', '--secret', file, '--enable'), { env })
-    t.match(added, { code: 0, stdout: '' })
-    const headers = { 'X-Gitea-Signature': hmac(key, '{}') }
-    const known = async () => (await post(base, 'generic/filed', '{}', headers)).status === 202
-    await until(known, 'the provider')
-    const { stdout } = await runCli(['provider', 'list'], { env })
-    const path = /^generic:filed +signed gitea +enabled +configured +\/webhooks\/generic\/filed$/m
-    t.match(stdout, path)
-  },
-)
+  const state = async () => (await request(`${base}/providers`)).text.includes('generic:filed')
+  const add = (...flags: readonly string[]) => ['provider', 'add', 'filed', ...flags]
+  const stdin = { args: add('--scheme', 'github', '--secret', '-') }
+  await refuseCommands(t, { env, state }, [
+    [
+      add('--scheme', 'slack'),
+      1,
+      /^gatehouse: The sender makes the secret of slack: give it here/,
+    ],
+    [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
+    [{ ...stdin, input: 'two lines\nof text' }, 1, /^gatehouse: The secret must be/],
+  ])
+  const file = join(await temporaryFolder(t), 'secret')
+  const key = secret('filed')
+  await writeFile(file, `${key}\n`)
+  const added = await runCli(add('--scheme', 'gitea', '--secret', file, '--enable'), { env })
+  t.match(added, { code: 0, stdout: '' })
+  const headers = { 'X-Gitea-Signature': hmac(key, '{}') }
+  const known = async () => (await post(base, 'generic/filed', '{}', headers)).status === 202
+  await until(known, 'the provider')
+  const { stdout } = await runCli(['provider', 'list'], { env })
+  const path = /^generic:filed +signed gitea +enabled +configured +\/webhooks\/generic\/filed$/m
+  t.match(stdout, path)
+})
 
 await t.test(
   'secrets are stored encrypted; with another key the sender is disabled',

@@ -7,8 +7,8 @@ import { apiOf } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { addDestination, destination, listed, untilListed } from '../../helpers/destinations.ts'
-import { FORM_TYPE, addProvider, deliver, post, postForm } from '../../helpers/hooks.ts'
-import { shownIn, startHooks, type Ack } from '../../helpers/hooks.ts'
+import { addProvider, deliver, formCall, post, postForm } from '../../helpers/hooks.ts'
+import { shownIn, startHooks, store } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
@@ -48,10 +48,8 @@ const pageOf = async (path: string) => (await request(`${base}/destinations${pat
 const form = (path: string, fields: Fields, headers = {}) =>
   postForm(base, `/destinations${path}`, fields, headers)
 
-async function send(body = '{"n":1}', type = 'none'): Promise<number> {
-  const sent = await post(base, 'generic/lan', body, { 'X-Event-Type': type })
-  return sent.json<Ack>().id
-}
+const send = (body = '{"n":1}', type = 'none') =>
+  store(base, 'lan', body, { 'X-Event-Type': type })
 
 /** The newest request of the receiver. */
 function newest(): Received {
@@ -507,11 +505,7 @@ await t.test('what is refused', async (t) => {
   })
   const header = (name: string, value: unknown = 'v') => put({ headers: { [name]: value } })
   const template = (body_template: unknown) => put({ body_template })
-  const sent = (path: string, fields: Fields) => ({
-    call: `POST /destinations${path}`,
-    headers: FORM_TYPE,
-    body: new URLSearchParams(fields).toString(),
-  })
+  const sent = (path: string, fields: Fields) => formCall(`/destinations${path}`, fields)
   const list = 'GET /api/v1/destinations/erp/deliveries'
   const deep = `{"name":"other","url":${'['.repeat(7_500)}${']'.repeat(7_500)}}`
   const ids = Array.from({ length: 1_001 }, (_, n) => n + 1)
@@ -603,9 +597,7 @@ await t.test('what is refused', async (t) => {
       [template(`"${'x'.repeat(10_000)}"`), /10000 characters at most/],
       [template(`"${'{{id}}'.repeat(101)}"`), /100 placeholders at most/],
       [template('ntfy'), /^url must end with the topic/],
-      [sent('/erp', { url: CLOSED, timeout_s: '99' }), /^timeout_s must be/],
       [sent('/erp', { url: CLOSED, sign_with: 'gitlab' }), /a scheme by which we can sign/],
-      [sent('/erp', { url: CLOSED, sign_with: 'standard', sign_secret: 'x' })],
       [sent('/erp', { url: CLOSED, headers: 'no colon' }), /^headers must be/],
       [sent('/erp/enabled', { enabled: 'on' }), /enabled must be true or false/],
       [sent('/erp/deliveries', { events: 'x' }), /^events must be/],

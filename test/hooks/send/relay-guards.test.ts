@@ -1,11 +1,11 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { openPeer, refusedUpgrade } from '../../fixtures/forward-setup.ts'
 import type { Query } from '../../fixtures/forward-setup.ts'
 import { backends } from '../../helpers/backends.ts'
 import { rawExchange, request } from '../../helpers/http.ts'
 import type { RawOptions } from '../../helpers/http.ts'
 import { addProvider, eventIds, startHooks } from '../../helpers/hooks.ts'
+import type { Fields } from '../../helpers/hooks.ts'
 
 const [, postgres] = backends
 const QUERY: Query = { name: 'guards', target: 'http://localhost:3000/hook' }
@@ -20,19 +20,19 @@ const HANDSHAKE = {
 const WHOLE: RawOptions = { until: (text) => text.endsWith('}') }
 
 /** A request as bytes: Node's client takes an upgrade for itself. */
-function head(line: string, headers: Readonly<Record<string, string>>): string {
+function head(line: string, headers: Fields): string {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-t.test('who may not have the WebSocket', async (t: Test) => {
+t.test('who may not have the WebSocket', async (t) => {
   const { base, env } = await startHooks(t, postgres, {
     HOOKS_BASE_URL: 'https://hooks.example',
     HOOKS_MAX_BODY: '1024',
   })
   const { host, port } = new URL(base)
   const path = `/relay?${new URLSearchParams(QUERY).toString()}`
-  const raw = async (line: string, headers: Readonly<Record<string, string>>): Promise<string> =>
+  const raw = async (line: string, headers: Fields): Promise<string> =>
     (await rawExchange(Number(port), head(line, { Host: host, ...headers }), WHOLE)).text
 
   await t.test('another Host and other sites', async (t) => {

@@ -16,6 +16,7 @@ import {
   hmac,
   post,
   postForm,
+  store,
 } from '../../helpers/hooks.ts'
 import type { Ack, Bytes } from '../../helpers/hooks.ts'
 import { startTcpProxy } from '../../helpers/tcp-proxy.ts'
@@ -74,12 +75,10 @@ async function take(peer: Peer): Promise<ForwardedEvent & { body: Buffer | undef
   return { ...event, body: event.headers === null ? undefined : await peer.next() }
 }
 
-async function send(body: Bytes, { type = 'note', provider = 'lan' } = {}): Promise<number> {
-  const answer = await post(base, `generic/${provider}`, body, { 'X-Event-Type': type })
-  return answer.json<Ack>().id
-}
+const send = (body: Bytes, { type = 'note', provider = 'lan' } = {}) =>
+  store(base, provider, body, { 'X-Event-Type': type })
 
-await t.test('events go out in order, each when it is asked for', async (t: Test) => {
+await t.test('events go out in order, each when it is asked for', async (t) => {
   const before = await send('{"n":0}')
   const peer = await connect(t, { name: 'order' })
   t.equal(peer.position, before, 'a new name starts now')
@@ -126,7 +125,7 @@ await t.test('events go out in order, each when it is asked for', async (t: Test
   })
 })
 
-await t.test('bytes and headers', async (t: Test) => {
+await t.test('bytes and headers', async (t) => {
   const delivered = (): Promise<number> =>
     metric('gatehouse_hooks_forwarded_total{outcome="delivered"}')
   const before = await delivered()
@@ -186,7 +185,7 @@ async function given(t: Test, query: Query, last: number): Promise<readonly numb
   return ids
 }
 
-await t.test('only what is wanted', async (t: Test) => {
+await t.test('only what is wanted', async (t) => {
   const evt = '{"data":{"object":{"id":"evt_1"}}}'
   const first = await send(evt)
   const other = await send(evt, { provider: 'other', type: 'wanted' })
@@ -245,7 +244,7 @@ await t.test('only what is wanted', async (t: Test) => {
   t.equal(nul.waiting(), 0, 'a NUL character is in no event')
 })
 
-await t.test('a breach of the protocol ends the connection', async (t: Test) => {
+await t.test('a breach of the protocol ends the connection', async (t) => {
   const id = await send('{}')
   const cases: Record<string, (peer: Peer) => void> = {
     nonsense: (peer) => peer.send('{'),
@@ -330,7 +329,7 @@ await t.test('a forwarder goes on at another server, and after an outage', async
   t.same(await third.stop('SIGINT'), { code: 0, signal: null })
 })
 
-await t.test('a server has 256 places', async (t: Test) => {
+await t.test('a server has 256 places', async (t) => {
   const target = TARGET
   const sql = postgres(url, { max: 1 })
   t.teardown(() => sql.end())
@@ -423,7 +422,7 @@ await t.test('those that filter by payload search one after the other', async (t
   for (const peer of peers) t.equal((await peer.next<ForwardedEvent>()).id, id)
 })
 
-await t.test('what retention removes', async (t: Test) => {
+await t.test('what retention removes', async (t) => {
   const ids: number[] = []
   for (let n = 0; n < 6; n++) ids.push(await send(`{"n":${n}}`))
   const [, second = 0, , fourth = 0, fifth] = ids
@@ -438,7 +437,7 @@ await t.test('what retention removes', async (t: Test) => {
   t.equal((await peer.next<ForwardedEvent>()).id, fifth)
 })
 
-await t.test('forwarders that do not come back are forgotten after 90 days', async (t: Test) => {
+await t.test('forwarders that do not come back are forgotten after 90 days', async (t) => {
   const mine = "name in ('gone', 'idle', 'resting')"
   const names = async (): Promise<readonly unknown[]> =>
     (await query(`select name from hooks.forwarders where ${mine} order by name`)).map(

@@ -2,7 +2,6 @@ import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
@@ -20,6 +19,7 @@ import {
 import { startServer } from '../../helpers/server.ts'
 import {
   FORM_TYPE,
+  formCall,
   SECRETS,
   SIGNED,
   addProvider,
@@ -29,6 +29,7 @@ import {
   post,
   postForm,
   startHooks,
+  store,
 } from '../../helpers/hooks.ts'
 import type { Ack, Bytes, Signed } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
@@ -110,9 +111,8 @@ const OWN = { 'Sec-Fetch-Site': 'same-origin', Accept: 'text/html' }
 const FOREIGN = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 
 /** Sends an event of an open provider. */
-async function send(type = 'note', body: Bytes = '{}'): Promise<number> {
-  return (await post(base, 'generic/open', body, { 'X-Event-Type': type })).json<Ack>().id
-}
+const send = (type = 'note', body: Bytes = '{}') =>
+  store(base, 'open', body, { 'X-Event-Type': type })
 
 /** The newest attempt after one more. */
 async function sent(id: number, target?: string, at = base) {
@@ -125,16 +125,10 @@ async function pageOf(path: string): Promise<string> {
   return text
 }
 
-/** A form that is refused. */
-function form(path: string, fields: Record<string, string>, headers = {}) {
-  const body = new URLSearchParams(fields).toString()
-  return { call: `POST ${path}`, body, headers: { ...FORM_TYPE, ...headers } }
-}
-
 const paid = await send('order.paid', '{"n":"<1>"}')
 const last = await send('order.open')
 
-await t.test('a receiver of a signed event accepts it again', async (t: Test) => {
+await t.test('a receiver of a signed event accepts it again', async (t) => {
   const bodies: Readonly<Record<Signed, string>> = {
     code_host: '{"zen": "Ünïcode, \\u001b and  spaces"}\n',
     payments: JSON.stringify({ id: 'evt_1', object: 'event', type: 'charge.paid' }, null, 2),
@@ -280,6 +274,18 @@ await t.test('each attempt is kept, newest first, with its reason', async (t) =>
     { outcome: 'delivered', answer: /^204 /, target: target('good') },
   ])
   t.equal(inside.connections(), 0, 'the redirect was not followed')
+  const folded = (text = '') => [...text.matchAll(/<details( open)?>\s*<summary>What/g)]
+  t.same(
+    folded(answers[2]?.text).map(([, open]) => open),
+    [' open'],
+    'of what was just sent',
+  )
+  const later = await pageOf(`/log/${id}?tab=deliveries`)
+  t.same(
+    folded(later).map(([, open]) => open),
+    [undefined],
+  )
+  t.notMatch(later, /role="status">\s*(Not d|D)elivered/, 'only what was just done is announced')
   const moved = /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/
   t.match(answers[1]?.text, moved)
   t.match(answers[0]?.text, /role="status">Delivered: 204 in \d+ ms/)
@@ -361,7 +367,7 @@ await t.test('a browser without script gets the page around the list', async (t)
   t.match(fragment.text, /^<div id="event-body"/)
 })
 
-await t.test('an event is sent with another body, signed for it', async (t: Test) => {
+await t.test('an event is sent with another body, signed for it', async (t) => {
   const id = (await deliver(base, 'code_host', '{"n":1}\n')).json<Ack>().id
   t.match(await pageOf(`/log/${id}/edit`), '{&quot;n&quot;:1}')
   t.match(await pageOf(`/log/${id}`), `href="/log/${id}/edit"`)
@@ -390,7 +396,7 @@ await t.test('an event is sent with another body, signed for it', async (t: Test
   }
 })
 
-await t.test('two answers of an event are compared', async (t: Test) => {
+await t.test('two answers of an event are compared', async (t) => {
   const id = await send()
   const answer = (text: string) => replay(base, id, `${url}/answer/${encodeURIComponent(text)}`)
   const one = await answer('{"ok":true,"n":"<1>"}')
@@ -410,7 +416,7 @@ await t.test('two answers of an event are compared', async (t: Test) => {
   t.match(await compared(text, '1'), 'One of these answers is not kept any more')
 })
 
-await t.test('the menu offers where events were sent lately, and a command', async (t: Test) => {
+await t.test('the menu offers where events were sent lately, and a command', async (t) => {
   const id = await send()
   for (const target of [`${url}/lately`, `${url}/?token=hush-hush`, 'http://10.0.0.1/never']) {
     await replay(base, id, target)
@@ -424,7 +430,7 @@ await t.test('the menu offers where events were sent lately, and a command', asy
   t.match(await pageOf(`/log/${id}`), 'Deliveries (3)')
 })
 
-await t.test('a filter of the log is counted, with bounds that stay', async (t: Test) => {
+await t.test('a filter of the log is counted, with bounds that stay', async (t) => {
   const log = await pageOf('/log?event_type=order.paid&since=24h')
   t.match(log, '"/replays/new?event_type=order.paid&amp;since=24h"')
   const shown = await pageOf('/replays/new?event_type=order.paid&since=24h')
@@ -438,7 +444,7 @@ await t.test('a filter of the log is counted, with bounds that stay', async (t: 
   t.notMatch(none, 'name="target_url"')
 })
 
-await t.test('a job begins by its form, and is listed', async (t: Test) => {
+await t.test('a job begins by its form, and is listed', async (t) => {
   t.match(await pageOf('/replays'), 'No replays of many events.')
   const fields = {
     event_type: 'order.paid',
@@ -461,14 +467,14 @@ await t.test('a job begins by its form, and is listed', async (t: Test) => {
   t.match(again, { status: 200, text: /data-state="finished"/ }, 'what has ended stays')
 })
 
-await t.test('what is refused sends nothing, and is not recorded', async (t: Test) => {
+await t.test('what is refused sends nothing, and is not recorded', async (t) => {
   const id = await send()
-  const one = (target_url: string) => form(`/log/${id}/replay`, { target_url })
+  const one = (target_url: string) => formCall(`/log/${id}/replay`, { target_url })
   const edit = (more: Record<string, string>, headers = {}) =>
-    form(`/log/${id}/edit`, { payload: 'x', target_url: url, ...more }, headers)
+    formCall(`/log/${id}/edit`, { payload: 'x', target_url: url, ...more }, headers)
   const highest_id = String(last)
   const many = (fields: Record<string, string>, headers = {}) =>
-    form('/replays', { highest_id, target_url: url, ...fields }, headers)
+    formCall('/replays', { highest_id, target_url: url, ...fields }, headers)
   const none = /Give a target URL/
   const wrong = ['ftp://127.0.0.1/', 'http://', 'hook', 'http://:pw@127.0.0.1/']
   const state = async () => [
@@ -481,9 +487,9 @@ await t.test('what is refused sends nothing, and is not recorded', async (t: Tes
       return [one(target), 422, undefined, /^(?!.*pw).* must be an http:\/\/ or https:\/\/ URL/]
     }),
     [one('  '), 422, undefined, none],
-    [form(`/log/${id}/replay`, {}), 422, undefined, none],
-    [form(`/log/${id}/replay`, { target_url: url }, FOREIGN), 403],
-    [form('/log/999999/replay', { target_url: url }), 404],
+    [formCall(`/log/${id}/replay`, {}), 422, undefined, none],
+    [formCall(`/log/${id}/replay`, { target_url: url }, FOREIGN), 403],
+    [formCall('/log/999999/replay', { target_url: url }), 404],
     ['POST /log/x/replay', 404],
     [`GET /log/${id}/replay`, 405],
     [{ call: `POST /log/${id}/replay`, body: {} }, 415],
@@ -496,10 +502,6 @@ await t.test('what is refused sends nothing, and is not recorded', async (t: Tes
     [{ ...edit({}), call: 'POST /log/999999/edit' }, 404],
     [many({}, FOREIGN), 403],
     [many({ highest_id: '' }), 422, undefined, /highest_id/],
-    [many({ highest_id: '0' }), 422, undefined, /highest_id/],
-    [many({ target_url: '' }), 422, undefined, /no default target/],
-    [many({ target_url: 'http://10.0.0.1' }), 422, undefined, /not on the/],
-    [many({ since: '24h' }), 422, undefined, /since must be/],
     // The time that a search takes shows whether a text is in a payload.
     [
       { call: 'GET /replays/new?text=secret', headers: { 'user-agent': 'Mozilla/5.0' } },
@@ -509,7 +511,7 @@ await t.test('what is refused sends nothing, and is not recorded', async (t: Tes
     ],
     ['GET /replays/new?json=x', 400, undefined, /json must be/],
     ['GET /replays/none', 404],
-    [form('/replays/none/cancel', {}), 404],
+    [formCall('/replays/none/cancel', {}), 404],
   ])
 })
 
