@@ -45,7 +45,8 @@ values ('code_host', 'webhook', 'signed', 'github', true),
 -- Queries compare it alone. With the names beside it, the planner expects next to no rows and sorts all of a type.
 create function hooks.type_key(provider text, event_type text) returns bigint
 language sql immutable strict parallel safe
-return ('x' || encode(substring(sha256(convert_to(provider || E'\n' || event_type, 'UTF8')) for 8), 'hex'))::bit(64)::bigint;
+return ('x' || encode(substring(sha256(convert_to(provider || E'\n' || event_type, 'UTF8')) for 8), 'hex'))
+       ::bit(64)::bigint;
 
 -- Accepted deliveries, byte for byte. Ids become visible in ascending order, and received_at runs back against them at
 -- a clock step only: hooks.lock_log() sees to both. So the order by id is the order by time between two steps, and no
