@@ -18,6 +18,8 @@ function keepCompiled() {
     const { uid, mode } = lstatSync(folder)
     if (uid === process.getuid() && (mode & 0o170077) === 0o040000) {
       module.enableCompileCache(folder)
+      // For threads and for instances.
+      process.env.NODE_COMPILE_CACHE ||= folder
     }
   } catch {
     // A user without a home, or a disk that is full: it starts without.

@@ -1,7 +1,7 @@
 import Type, { type Static, type TObject, type TSchema, type TSchemaOptions } from 'typebox'
-import { Compile, type Validator } from 'typebox/compile'
 import type { TLocalizedValidationError } from 'typebox/error'
-import { Pointer } from 'typebox/value'
+// Not `typebox/compile` and `typebox/value`, which load all that changes values, 3 MiB.
+import { Compile, Pointer, type Validator } from 'typebox/schema'
 import { badRequest, Fault } from './fault.ts'
 
 /** Validators by schema, compiled at first use: all together they would slow down each start. */
@@ -21,11 +21,16 @@ export function fits<S extends TSchema>(schema: S, value: unknown): value is Sta
  * there.
  */
 export function mismatchOf(schema: TSchema, value: unknown) {
-  const [error] = validatorOf(schema).Errors(value)
+  const error = firstError(schema, value)
   return {
     path: error?.instancePath ?? '',
     message: error === undefined ? '' : expected(schema, error),
   }
+}
+
+function firstError(schema: TSchema, value: unknown) {
+  const [, [error]] = validatorOf(schema).Errors(value)
+  return error
 }
 
 function expected(schema: TSchema, error: TLocalizedValidationError): string {
@@ -241,7 +246,7 @@ function validField(name: string, schema: TSchema, value: unknown) {
     return result
   }
   if (!fits(schema, value)) {
-    throw wrongField(name, schema, validatorOf(schema).Errors(value)[0]?.keyword ?? 'wrong')
+    throw wrongField(name, schema, firstError(schema, value)?.keyword ?? 'wrong')
   }
   const broken = rules.find(([holds]) => !holds(value as never))
   if (broken !== undefined) throw faultOf(name, broken[1])

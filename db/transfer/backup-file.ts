@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createZstdCompress } from 'node:zlib'
 import Type, { type Static } from 'typebox'
-import { Check } from 'typebox/value'
+import { fits } from '../../kernel/validate.ts'
 import { Applied } from '../migrate.ts'
 import { nullable } from '../sql-file.ts'
 import { syncPath } from '../disk.ts'
@@ -153,7 +153,7 @@ async function readHeader(path: string): Promise<Header> {
     throw broken(path, 'its first lines have changed since it was made')
   }
   const header: unknown = JSON.parse(head.toString('utf8', end))
-  if (!Check(Header, header)) throw broken(path, 'its first lines do not say what is in it')
+  if (!fits(Header, header)) throw broken(path, 'its first lines do not say what is in it')
   return header
 }
 

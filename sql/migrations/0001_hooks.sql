@@ -41,6 +41,13 @@ values ('code_host', 'webhook', 'signed', 'github', true),
        ('payments', 'webhook', 'signed', 'stripe', true),
        ('chat', 'webhook', 'signed', 'slack', true);
 
+-- A part of a SHA-256 stands for provider and type: the index takes 8 bytes an event, however long the names are.
+-- Queries compare it alone. With the names beside it, the planner expects next to no rows and sorts all of a type.
+create function hooks.type_key(provider text, event_type text) returns bigint
+language sql immutable strict parallel safe
+return ('x' || encode(substring(sha256(convert_to(provider || E'\n' || event_type, 'UTF8')) for 8), 'hex'))
+       ::bit(64)::bigint;
+
 -- Accepted deliveries, byte for byte. Ids become visible in ascending order, and received_at runs back against them at
 -- a clock step only: hooks.lock_log() sees to both. So the order by id is the order by time between two steps, and no
 -- index needs the time.
@@ -51,6 +58,8 @@ create table hooks.events (
   trust        smallint         not null check (trust between 1 and 10), -- see hooks.trust_mode()
   provider     text collate "C" not null,
   event_type   text collate "C",
+  -- Stored: PostgreSQL answers from an index alone only where it has columns.
+  type_key     bigint generated always as (hooks.type_key(provider, event_type)) stored,
   external_id  text collate "C", -- the provider's delivery id
   method       text,            -- null: it came from a queue
   path         text,            -- without a token
@@ -94,8 +103,8 @@ create unique index events_delivery on hooks.events (hooks.delivery_key(provider
 -- behind; in a descending one, new rows split pages. Reading backwards costs the same. Nothing comes between two
 -- rows later, so pages need no room.
 create index events_of_provider on hooks.events (provider, id) with (fillfactor = 100);
-create index events_of_type on hooks.events (provider, event_type, id) with (fillfactor = 100)
- where event_type is not null;
+-- With types in turn, it takes half the bytes of one with both names (bench/RESULTS.md).
+create index events_of_type on hooks.events (type_key, id) with (fillfactor = 100) where type_key is not null;
 create index events_of_body on hooks.events (body_check, id) where body_check is not null;
 
 -- How often an event was delivered beyond the first time.
@@ -233,7 +242,7 @@ begin
         from hooks.event_types t
        cross join lateral (
              select e.id from hooks.events e
-              where e.provider = t.provider and e.event_type = t.event_type and e.id < before and e.id >= lowest
+              where e.type_key = hooks.type_key(t.provider, t.event_type) and e.id < before and e.id >= lowest
               order by e.id desc limit most
              ) newest
        where (provider_of is null or t.provider = provider_of)
@@ -250,7 +259,7 @@ begin
   elsif provider_of is not null then
     return query
       select id from hooks.events
-       where provider = provider_of and event_type = type_of and id < before and id >= lowest
+       where type_key = hooks.type_key(provider_of, type_of) and id < before and id >= lowest
        order by id desc limit most;
   else
     -- One look at the index for each provider, whose names are found by skipping from one to the next. Downwards: the
@@ -269,7 +278,7 @@ begin
         from providers p
        cross join lateral (
              select e.id from hooks.events e
-              where e.provider = p.provider and e.event_type = type_of and e.id < before and e.id >= lowest
+              where e.type_key = hooks.type_key(p.provider, type_of) and e.id < before and e.id >= lowest
               order by e.id desc limit most
              ) newest
        order by newest.id desc

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
 
-const PACKAGES = ['typebox', 'typebox/compile']
+const PACKAGES = ['typebox', 'typebox/schema']
 const IMPORT = /^import (type )?([^']*? from )?'([^']+)'/gm
 const NAMED = /`([\w/.-]+\.ts)`/g
 

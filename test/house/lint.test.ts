@@ -79,7 +79,7 @@ const IMPORTS: readonly (readonly [string, string, string?])[] = [
   ['db/hooks/package.ts', '@electric-sql/pglite', PACKAGE],
   ['services/hooks/agents/queues/package.ts', '@redis/client'],
   ['services/hooks/package.ts', '@redis/client', PACKAGE],
-  ['html/hooks/package.ts', 'typebox/value'],
+  ['html/hooks/package.ts', 'typebox/schema'],
   ['commands/package.ts', 'yaml', PACKAGE],
   ['server.ts', 'left-pad/x.js', PACKAGE],
   ['routes/package.ts', 'node:process', PACKAGE],

@@ -481,7 +481,7 @@ export const HOOKS_FAULTS: readonly PlantedFault[] = [
   {
     why: 'a filter by provider and type ignores the provider',
     path: 'sql/migrations/0001_hooks.sql',
-    find: '       where provider = provider_of and event_type = type_of and id < before',
+    find: '       where type_key = hooks.type_key(provider_of, type_of) and id < before',
     replace: '       where event_type = type_of and id < before',
     test: 'test/hooks/log/search.test.ts',
   },
