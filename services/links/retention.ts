@@ -38,11 +38,23 @@ export function startRetention({ db, clock, log, stats }: RetentionOptions) {
 
   async function run(inBatches: InBatches) {
     const now = steadyNow()
-    const clicks = await inBatches(() => pruneClicks(db, now))
-    const sources = await inBatches(() => pruneSources(db, now, stats()))
-    await inBatches(() => mergeSources(db, now))
-    const changes = await pruneChanges(db, now, inBatches)
-    const deleted = await inBatches(() => pruneDeleted(db, now))
+    // Another instance may be pruning: then it removes everything.
+    let isOthers = false
+    async function prune(batch: Batch): Promise<number> {
+      if (isOthers) return 0
+      const alone = async (tx: Executor) => {
+        const { taken } = await q.tryPruningLock(tx, {})
+        isOthers = !taken
+        return taken ? batch(tx) : 0
+      }
+      return inBatches(() => db.transaction(alone))
+    }
+
+    const clicks = await prune(clicksBefore(now))
+    const sources = await prune(sourcesBefore(now, stats()))
+    await prune(sourcesToMerge(now))
+    const changes = await pruneChanges(prune, now)
+    const deleted = await prune(deletedBefore(now))
     const removed = { clicks, sources, changes, deleted }
     if (Object.values(removed).some((rows) => rows > 0)) log.info('pruned', removed)
   }
@@ -50,40 +62,32 @@ export function startRetention({ db, clock, log, stats }: RetentionOptions) {
   return startPruning(clock, log, run)
 }
 
-/** Runs a batch, unless another instance is pruning: then that one removes everything. */
-function alone(db: Database, batch: (tx: Executor) => Promise<number>): Promise<number> {
-  return db.transaction(async (tx) => {
-    const { taken } = await q.tryPruningLock(tx, {})
-    return taken ? batch(tx) : 0
-  })
-}
+/** Removes some old rows; gives how many. */
+type Batch = (tx: Executor) => Promise<number>
 
-function pruneClicks(db: Database, now: Date): Promise<number> {
+function clicksBefore(now: Date): Batch {
   const old = { before: firstKeptDay(now), limit: PRUNE_BATCH }
-  return alone(db, async (tx) => (await q.pruneClicks(tx, old)).removed)
+  return async (tx) => (await q.pruneClicks(tx, old)).removed
 }
 
-function pruneSources(db: Database, now: Date, stats: StatsLevel): Promise<number> {
+function sourcesBefore(now: Date, stats: StatsLevel): Batch {
   const before = stats === 'full' ? firstKeptMonth(now) : dayText(now.getTime() + DAY_MS)
-  return alone(
-    db,
-    async (tx) => (await q.pruneSources(tx, { before, limit: PRUNE_BATCH })).removed,
-  )
+  return async (tx) => (await q.pruneSources(tx, { before, limit: PRUNE_BATCH })).removed
 }
 
 /** Days that no page shows by themselves become months: three years are summed in time. */
-function mergeSources(db: Database, now: Date): Promise<number> {
+function sourcesToMerge(now: Date): Batch {
   const old = { before: firstClickDay(now), hosts: MAX_MONTH_HOSTS, limit: PRUNE_BATCH }
-  return alone(db, async (tx) => (await q.mergeSources(tx, old)).removed)
+  return async (tx) => (await q.mergeSources(tx, old)).removed
 }
 
-function pruneDeleted(db: Database, now: Date): Promise<number> {
+function deletedBefore(now: Date): Batch {
   const old = { before: new Date(now.getTime() - RESTORE_DAYS * DAY_MS), limit: PRUNE_BATCH }
-  return alone(db, async (tx) => (await q.pruneDeleted(tx, old)).removed)
+  return async (tx) => (await q.pruneDeleted(tx, old)).removed
 }
 
 /** Walks over all links, some in each batch; gives how many changes it removed. */
-async function pruneChanges(db: Database, now: Date, inBatches: InBatches): Promise<number> {
+async function pruneChanges(prune: (batch: Batch) => Promise<number>, now: Date): Promise<number> {
   const before = new Date(now.getTime() - CHANGE_DAYS * DAY_MS)
   const bounds = { before, keep: MAX_CHANGES, links: PRUNE_BATCH, limit: PRUNE_BATCH }
   let after = NO_LINK
@@ -95,6 +99,6 @@ async function pruneChanges(db: Database, now: Date, inBatches: InBatches): Prom
     if (removed < PRUNE_BATCH) after = last ?? after
     return last === null ? 0 : PRUNE_BATCH
   }
-  await inBatches(() => alone(db, batch))
+  await prune(batch)
   return total
 }

@@ -12,6 +12,7 @@ const YOUNG = 10
 /** The tables, and which rows of them are ours. */
 const TABLES = {
   'hooks.events': `provider = 'generic:mine'`,
+  'links.clicks': 'true',
   'ops.events': `service = 'mine'`,
   'audit.changes': `subject = 'generic:mine'`,
 }
@@ -65,17 +66,10 @@ await t.test(
     await until(async () => isDeepStrictEqual(await left(), young), 'the old rows to go')
     for (const server of both) t.match(await server.stop(), { code: 0 })
     t.same(await left(), young)
-    // An instance that finds the other one at work leaves it the clicks: some may stay for the next hour.
-    const [clicks] = await postgres.query(
-      env,
-      `select count(*)::int as left, count(*) filter (where day > now() - interval '1 year')::int as young
-         from links.clicks`,
-    )
-    t.equal(clicks?.['young'], YOUNG)
     // Hooks and ops both have events.
     for (const [name, count] of [
       ['events', 2 * OLD],
-      ['clicks', OLD + YOUNG - Number(clicks?.['left'])],
+      ['clicks', OLD],
       ['changes', OLD],
     ] as const) {
       const removed = both.reduce((sum, server) => sum + removedBy(server, name), 0)
