@@ -12,6 +12,7 @@ const toMinute = new Intl.DateTimeFormat(ENGLISH, {
   ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
 })
 const clock = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'medium' })
+const toTheMinute = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'short' })
 const relative = new Intl.RelativeTimeFormat(ENGLISH, { numeric: 'auto' })
 
 const MINUTE_S = 60
@@ -51,7 +52,7 @@ export function showTimes(root) {
   }
 }
 
-/** Minutes, then hours within a day and within today, then calendar days, then a date. */
+/** Minutes, then hours within today, then yesterday with its time, then calendar days, then a date. */
 function relativeText(at) {
   const now = new Date()
   const seconds = Math.round((at - now) / 1000)
@@ -63,6 +64,7 @@ function relativeText(at) {
   if (days === 0 || size < 22 * HOUR_S) {
     return relative.format(Math.round(seconds / HOUR_S), 'hour')
   }
+  if (days === -1) return `yesterday ${toTheMinute.format(at)}`
   return Math.abs(days) < FAR_DAYS ? relative.format(days, 'day') : exact.format(at)
 }
 
