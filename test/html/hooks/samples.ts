@@ -83,6 +83,8 @@ export function eventView(changes: Partial<EventView['event']> = {}): EventView 
     },
     tab: 'payload',
     recentTargets: [],
+    receivers: [],
+    connected: [],
     laptop: 'gatehouse forward http://127.0.0.1:3000/ --since 42',
     neighbours: { previous: 41, next: null, previous_of_provider: 40, next_of_provider: null },
     omittedBytes: 0,
