@@ -58,7 +58,7 @@ async function findThings(
 
 /** Each leads to the form of a provider that checks the signatures of this sender. */
 function senderPlaces(text: string) {
-  const found = PRESETS.filter(({ title }) => hasWords(title, text))
+  const found = PRESETS.filter(({ title }) => hasWords(`Add ${title}`, text))
   return found.slice(0, MAX_PLACES).map(({ name, title }) => {
     return { href: `/providers/new?scheme=${name}`, label: `Add ${title}` }
   })

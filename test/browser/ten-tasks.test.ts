@@ -354,7 +354,7 @@ const TASKS: readonly Task[] = [
       await hand.press(page.getByRole('link', { name: /waits? for approval/ }))
       await hand.press(page.getByRole('button', { name: `Approve restart-${mode}` }))
       const row = page.locator('#approval-rows tr', { hasText: `restart-${mode}` })
-      await row.getByText('by operator').waitFor()
+      await row.getByText('by ann@example.com').waitFor()
     },
   },
   {
@@ -368,9 +368,9 @@ const TASKS: readonly Task[] = [
         await hand.go('Checks')
         await hand.press(page.getByRole('link', { name: 'Add a check' }))
         await hand.choose(page.getByLabel('Type'), 'heartbeat')
-        await page.getByLabel('Period').waitFor()
+        await page.locator('#check-period').waitFor()
       }
-      await hand.type(page.getByLabel('Service'), `backup-${mode}`)
+      await hand.type(page.locator('#check-service'), `backup-${mode}`)
       await (mode === 'keys'
         ? hand.key('Enter')
         : hand.press(page.getByRole('button', { name: 'Add check' })))
@@ -386,7 +386,7 @@ const TASKS: readonly Task[] = [
       const name = `shop-${mode}`
       if (mode === 'keys') await hand.search('status page', /status page/)
       else await hand.go('Config')
-      await hand.tick(page.getByLabel(name))
+      await hand.tick(page.getByRole('checkbox', { name }))
       await (mode === 'keys'
         ? hand.key('Enter')
         : hand.press(page.getByRole('button', { name: 'Save status page' })))
