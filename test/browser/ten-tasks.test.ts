@@ -223,7 +223,7 @@ type Task = {
 const SENDERS: Readonly<Record<Mode, string>> = {
   mouse: 'Shopify',
   fingers: 'Linear',
-  keys: 'Gitea',
+  keys: 'Stripe',
 }
 
 const TASKS: readonly Task[] = [
