@@ -25,8 +25,8 @@ export const paletteEndpoints = [
       const people =
         text === '' || caller.role !== 'admin' ? [] : await findPeople(app, caller, text)
       const found = [
-        { title: 'Links', places: links },
         { title: 'People', places: people },
+        { title: 'Links', places: links },
       ]
       return paletteView(PATH, text, [...places, ...found])
     },
