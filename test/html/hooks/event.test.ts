@@ -88,13 +88,18 @@ t.test('target, detail, answer, default target and what was typed stay text', as
 })
 
 t.test('only what was just done is announced', async (t) => {
-  t.notMatch(render(replaysList({ event: { id: 42 }, receivers: [], replays: [replay] })), 'role="status"')
+  t.notMatch(
+    render(replaysList({ event: { id: 42 }, receivers: [], replays: [replay] })),
+    'role="status"',
+  )
   t.match(
     render(replaysList({ event: { id: 42 }, receivers: [], replays: [replay], isReplayed: true })),
     'role="status">Delivered: 204 in 12 ms.',
   )
   const silent = { ...replay, outcome: 'failed', status: null, detail: 'socket hang up' } as const
-  const text = render(replaysList({ event: { id: 42 }, receivers: [], replays: [silent], isReplayed: true }))
+  const text = render(
+    replaysList({ event: { id: 42 }, receivers: [], replays: [silent], isReplayed: true }),
+  )
   t.match(text, 'role="status">Not delivered: socket hang up.')
   t.match(
     render(replaysList({ event: { id: 42 }, receivers: [], replays: [], isReplayed: true })),
@@ -104,11 +109,18 @@ t.test('only what was just done is announced', async (t) => {
 
 t.test('what a target answered is folded, and open for what was just sent', async (t) => {
   const answered = { ...replay, answer: '{"ok":true}' }
-  const later = render(replaysList({ event: { id: 42 }, receivers: [], replays: [answered, replay] }))
+  const later = render(
+    replaysList({ event: { id: 42 }, receivers: [], replays: [answered, replay] }),
+  )
   t.match(later, /<details>\s*<summary>What it answered</)
   t.match(later, '<code>{&quot;ok&quot;:true}</code>')
   const now = render(
-    replaysList({ event: { id: 42 }, receivers: [], replays: [answered, answered], isReplayed: true }),
+    replaysList({
+      event: { id: 42 },
+      receivers: [],
+      replays: [answered, answered],
+      isReplayed: true,
+    }),
   )
   t.same(
     [...now.matchAll(/<details( open)?>\s*<summary>What/g)].map(([, open]) => open),
