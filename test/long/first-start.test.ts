@@ -61,7 +61,7 @@ await t.test(
     })
     t.equal(sent.status, 202)
     await page.getByRole('heading', { name: 'What is this?' }).waitFor()
-    await page.locator('#delivery-rows tr', { hasText: 'push' }).waitFor()
+    await page.locator('#delivery-rows tr', { hasText: 'refs/heads/main' }).waitFor()
     t.match(await page.locator('#first-delivery').textContent(), /It looks like\s+GitHub/)
     await page.getByRole('link', { name: 'Verify it' }).click()
     await page.getByLabel('Secret that the sender made').fill(secret('first-start'))
