@@ -140,8 +140,10 @@ class Hand {
   async go(label: string): Promise<void> {
     const entry = this.page.locator(`#navigation a[data-label="${label}"]`)
     if (this.mode === 'keys') {
+      // The letter must follow g soon.
+      const letter = (await entry.getAttribute('data-key')) ?? ''
       await this.key('g')
-      await this.key((await entry.getAttribute('data-key')) ?? '')
+      await this.key(letter)
       await this.page.locator(`#navigation a[data-label="${label}"][aria-current]`).waitFor()
       return
     }
