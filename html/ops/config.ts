@@ -53,8 +53,8 @@ export function configForm({ form: state }: Pick<ShownConfig, 'form'>): Html {
 /** Which services anybody may see at `/status`: the answer to `POST /config/status`. */
 export function statusForm({ services, shownServices }: ShownConfig): Html {
   const isOn = shownServices.length > 0
-  const boxes = services.map((name) => {
-    const own = { value: name, checked: shownServices.includes(name), id: `status-${name}` }
+  const boxes = services.map((name, at) => {
+    const own = { value: name, checked: shownServices.includes(name), id: `status-${at}` }
     return checkbox({ id: 'status' }, 'services', html`<bdi>${name}</bdi>`, own)
   })
   const content = html`<p>

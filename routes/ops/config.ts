@@ -86,7 +86,7 @@ export async function showConfig(
     newAssistant: newForm(AssistantForm),
     ...changes,
     services: await namesOf(ops),
-    shownServices: ops.config.statusServices() ?? [],
+    shownServices: shownIn(ops),
     assistants: await assistantQueries.listAssistants(ops.db, { limit: MAX_ASSISTANTS }),
     // A field that was not typed has its present value.
     form: { ...form, typed: { ...values, ...form.typed } },
@@ -98,7 +98,12 @@ export async function showConfig(
   }
 }
 
-async function namesOf({ db, clock }: OpsApp['ops']): Promise<readonly string[]> {
-  const checks = await listHealth(db, clock.now())
-  return [...new Set(checks.map(({ service }) => service))].toSorted()
+function shownIn({ config }: OpsApp['ops']): readonly string[] {
+  return config.statusServices() ?? []
+}
+
+/** Services that have checks, and those that are shown: a setting may name others. */
+async function namesOf(ops: OpsApp['ops']): Promise<readonly string[]> {
+  const checks = await listHealth(ops.db, ops.clock.now())
+  return [...new Set([...checks.map(({ service }) => service), ...shownIn(ops)])].toSorted()
 }
