@@ -386,7 +386,7 @@ await t.test('all places of a user go to another one', async (t) => {
   const move = (email: string, by: Pick<typeof ida, 'post'> = ida) =>
     by.post('/-/admin/links/move', { from: gus.email, email })
   for (const [email, status, text] of [
-    ['nobody@example.com', 404, /never/],
+    ['nobody@example.com', 404, /no user has this e-mail address/],
     [gus.email, 400, /cannot get the own links/],
     [flo.email, 400, /flo@example\.com is disabled/],
   ] as const) {
