@@ -523,7 +523,7 @@ create table hooks.forwarders (
   position   bigint           not null, -- the highest event that is delivered, skipped or filtered out
   connection bigint           not null default 1, -- number of the newest one, which alone moves the position
   updated_at timestamptz(3)   not null,
-  again      bigint[]         not null default '{}' check (cardinality(again) <= 100), -- events that a person sends it once more
+  again      bigint[]         not null default '{}' check (cardinality(again) <= 100) -- events that a person sends it once more
 );
 
 -- Where events are delivered onwards. The filters are those of the log, each a list that matches all where it is empty. The
