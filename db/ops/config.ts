@@ -9,6 +9,8 @@ const SavedSettings = Type.Object({
   tier2_model: Model,
   tier3_model: Model,
   dry_run: nullable(Type.Boolean()),
+  /** The services of the status page. */
+  status_services: nullable(Type.Array(Type.String())),
 })
 
 export const configQueries = sqlFile('sql/ops/config.sql', {
@@ -21,4 +23,5 @@ export const configQueries = sqlFile('sql/ops/config.sql', {
     tier3_model: 'text?',
     dry_run: 'bool?',
   }),
+  writeStatusServices: exec({ services: 'jsonb' }),
 })

@@ -1,7 +1,8 @@
 // The live output of a session, which becomes its story at the end. Without this file a reload
-// shows what came meanwhile.
+// shows what came meanwhile. And the key that mutes a check on its page.
 
 import { follow } from './app.js'
+import { addKeys } from './keys.js'
 import { showTimes } from './times.js'
 
 const MAX_LINES = 5000
@@ -63,3 +64,16 @@ function followOutput(box) {
 
 const box = document.querySelector('[data-stream]')
 if (box !== null) followOutput(box)
+
+/** Opens the times of a mute, with the focus on the first one; false where the check is muted. */
+function openMute() {
+  const menu = document.querySelector('#check-now .more-menu')
+  if (menu === null) return false
+  menu.open = true
+  menu.querySelector('button').focus()
+  return true
+}
+
+if (document.getElementById('check-now') !== null) {
+  addKeys({ m: openMute }, [['m', 'Mute the check']])
+}

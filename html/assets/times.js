@@ -12,10 +12,14 @@ const toMinute = new Intl.DateTimeFormat(ENGLISH, {
   ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
 })
 const clock = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'medium' })
+const toTheMinute = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'short' })
 const relative = new Intl.RelativeTimeFormat(ENGLISH, { numeric: 'auto' })
 
 const MINUTE_S = 60
 const HOUR_S = 3_600
+/** What is no further away is told by hours also across midnight. */
+const NEAR_PAST_S = 6 * HOUR_S
+const NEAR_FUTURE_S = 22 * HOUR_S
 const DAY_MS = 86_400_000
 /** Times that are this many days away, or more, are shown as dates. */
 const FAR_DAYS = 26
@@ -51,7 +55,7 @@ export function showTimes(root) {
   }
 }
 
-/** Minutes, then hours within a day and within today, then calendar days, then a date. */
+/** Minutes, hours, yesterday with its time, calendar days, a date: the first that is near enough. */
 function relativeText(at) {
   const now = new Date()
   const seconds = Math.round((at - now) / 1000)
@@ -60,9 +64,10 @@ function relativeText(at) {
   if (size < 45 * MINUTE_S) return relative.format(Math.round(seconds / MINUTE_S), 'minute')
   // Midnights are 23 hours apart where the clocks go forward.
   const days = Math.round((midnight(at) - midnight(now)) / DAY_MS)
-  if (days === 0 || size < 22 * HOUR_S) {
+  if (days === 0 || size < (days < 0 ? NEAR_PAST_S : NEAR_FUTURE_S)) {
     return relative.format(Math.round(seconds / HOUR_S), 'hour')
   }
+  if (days === -1) return `yesterday ${toTheMinute.format(at)}`
   return Math.abs(days) < FAR_DAYS ? relative.format(days, 'day') : exact.format(at)
 }
 

@@ -10,6 +10,7 @@ import {
   attributes,
   breakable,
   countText,
+  disclosed,
   emptyState,
   followed,
   listTable,
@@ -166,14 +167,37 @@ function recentEvents({ events, position }: DashboardView): Html {
 }
 
 function providers(lines: readonly ProviderLine[]): Html {
-  const rows = lines.map(providerRow)
-  const columns = ['Provider', 'State', 'Last 24 hours', 'Last event']
-  const caption = 'Providers and what they sent'
-  const content = html`${rowFilter('Find a provider', 'provider-rows', lines.length)}
-  ${listTable({ bodyId: 'provider-rows', caption, columns, kind: 'providers', rows })}`
-  const count = countText(lines.length, 'provider')
+  const used = lines.filter((line) => !isIdle(line))
+  const idle = lines.filter(isIdle)
+  const content = html`${rowFilter('Find a provider', 'provider-rows', used.length)}
+  ${used.length > 0 && providerTable('provider-rows', 'Providers and what they sent', used)}
+  ${
+    idle.length > 0 &&
+    disclosed(
+      `${countText(idle.length, 'provider')} not in use`,
+      providerTable('idle-rows', 'Providers that are disabled and have received nothing', idle),
+      { id: 'idle-providers' },
+    )
+  }`
+  const count = countText(used.length, 'provider')
   const manage = html`<a href="/providers">Manage providers</a>`
   return section('providers-title', count, content, { id: 'providers' }, manage)
+}
+
+/** Such as the three that are always there, until somebody sets them up. */
+function isIdle({ enabled, last_event_at, recent_rejections }: ProviderLine): boolean {
+  return !enabled && last_event_at === null && recent_rejections === 0
+}
+
+function providerTable(bodyId: string, caption: string, lines: readonly ProviderLine[]): Html {
+  const columns = ['Provider', 'State', 'Last 24 hours', 'Last event']
+  return listTable({
+    bodyId,
+    caption,
+    columns,
+    kind: 'providers',
+    rows: lines.map(providerRow),
+  })
 }
 
 function providerRow(provider: ProviderLine): Html {

@@ -42,7 +42,7 @@ export function checkView(view: CheckView): View {
       <a href="/checks">Checks</a> / <a href="${list}"><bdi>${service}</bdi></a>
     </p>
     <h1><bdi>${title}</bdi></h1>`
-  return contentView({ title, section: 'checks', above }, checkContent(view))
+  return contentView({ title, section: 'checks', script: 'ops.js', above }, checkContent(view))
 }
 
 function checkContent(view: CheckView): Html {

@@ -39,11 +39,13 @@ const SITE = {
 const ACTIONS = [
   { href: '/#trigger', label: 'Start a session' },
   { href: '/checks/new', label: 'Add a check' },
+  { href: '/checks/new?type=heartbeat', label: 'Add a heartbeat of a job' },
   { href: '/mutes', label: 'Mute checks' },
   { href: '/silences', label: 'Silence alerts' },
   { href: '/memories#new-memory', label: 'Add a memory' },
   { href: '/approvals', label: 'Decide what waits for approval' },
   { href: '/waiting', label: 'See what waits for you' },
+  { href: '/config#status-page', label: 'Choose what the status page shows' },
   { href: '/-/docs/', label: 'Read the documentation' },
 ]
 

@@ -12,6 +12,7 @@ const VERBS = [
   'enabled',
   'ended',
   'marked',
+  'moved',
   'muted',
   'paused',
   'rejected',

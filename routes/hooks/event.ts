@@ -1,6 +1,7 @@
 import Type from 'typebox'
 import type { Database } from '../../db/client.ts'
 import { eventQueries as q, type StoredEvent } from '../../db/hooks/log/events.ts'
+import { forwarderQueries } from '../../db/hooks/send/forwarders.ts'
 import { replayQueries, type Replay } from '../../db/hooks/send/replays.ts'
 import {
   EVENT_TABS,
@@ -44,6 +45,8 @@ import { toolsOf } from './receive/providers/view.ts'
 
 /** The menu offers the latest targets of an event: at most `limit`, from its last `among` replays. */
 const RECENT_TARGETS = { among: 200, limit: 5 }
+/** Forwarders that the menu offers. */
+const RECEIVERS = 5
 
 /** The id in a path; 404 for one that no event can have. */
 export const EventId = parsed(Type.Integer({ minimum: 1 }), '', (given) => {
@@ -178,10 +181,11 @@ export async function readEvent(
   )
   const text = textOf(event)
   const isSigned = event.trust_mode === 'signed'
-  const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
+  const [sameBody, replays, recent, receivers, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
     replayQueries.listRecentTargets(hooks.db, { ...RECENT_TARGETS, hidden: REDACTED }),
+    forwarderQueries.listReceivers(hooks.db, { event: id, limit: RECEIVERS }),
     q.findNeighbours(hooks.db, { id }),
   ])
   const provider = hooks.registry.provider(event.provider)
@@ -210,6 +214,8 @@ export async function readEvent(
     curl: event.trust_mode === 'queue' ? null : curlCommand(event, receiver, payloadUrl),
     defaultTarget: hooks.registry.settings.replay_default_target,
     recentTargets: recent.map(({ target }) => target),
+    receivers,
+    connected: hooks.forwarders.names(),
     laptop: forwardCommand(event, baseUrl()),
     replays,
     ...changes,

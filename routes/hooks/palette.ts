@@ -8,6 +8,7 @@ import { withDefault } from '../../kernel/validate.ts'
 import { listDestinations } from '../../services/hooks/send/destinations/destinations.ts'
 import { findEventStart } from '../../services/hooks/log/events/detail.ts'
 import { readProviders } from '../../services/hooks/receive/providers/providers.ts'
+import { PRESETS } from '../../services/hooks/receive/schemes/presets/presets.ts'
 import { listSearches } from '../../services/hooks/log/searches.ts'
 import { page, type HooksRoutes } from './kit.ts'
 
@@ -50,8 +51,17 @@ async function findThings(
       }),
     },
     { title: 'Providers', places: named(providers, text, '/providers?open=') },
+    { title: 'Add a provider', places: senderPlaces(text) },
     { title: 'Destinations', places: named(destinations, text, '/destinations/') },
   ]
+}
+
+/** Each leads to the form of a provider that checks the signatures of this sender. */
+function senderPlaces(text: string) {
+  const found = PRESETS.filter(({ title }) => hasWords(`Add ${title}`, text))
+  return found.slice(0, MAX_PLACES).map(({ name, title }) => {
+    return { href: `/providers/new?scheme=${name}`, label: `Add ${title}` }
+  })
 }
 
 function eventPlace({ event }: NonNullable<Awaited<ReturnType<typeof findEventStart>>>) {

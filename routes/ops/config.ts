@@ -1,13 +1,24 @@
+import Type from 'typebox'
 import { assistantQueries } from '../../db/ops/assistants/assistants.ts'
-import { configForm, configPage, type ShownConfig } from '../../html/ops/config.ts'
+import { configForm, configPage, statusForm, type ShownConfig } from '../../html/ops/config.ts'
 import type { Html } from '../../kernel/html.ts'
 import { newForm, type Typed, type View } from '../../kernel/http/view.ts'
+import { field, withDefault } from '../../kernel/validate.ts'
 import {
   AssistantForm,
   MAX_ASSISTANTS,
 } from '../../services/ops/assistants/assistants/assistants.ts'
 import { Config, ConfigForm, ConfigUpdate } from '../../services/ops/config.ts'
-import { action, api, page, type OpsApp } from './kit.ts'
+import { listHealth } from '../../services/ops/watch/checks/health.ts'
+import { action, api, form, page, type OpsApp } from './kit.ts'
+
+/** As many as a status page can show; a form without a box names none. */
+const StatusForm = Type.Object({
+  services: field(
+    withDefault(Type.Array(Type.String({ maxLength: 200 }), { maxItems: 500 }), []),
+    'must be up to 500 names of services.',
+  ),
+})
 
 /** The configuration (ops.md section 4; decisions.md section 5, Dashboard). */
 export const configEndpoints = [
@@ -45,6 +56,15 @@ export const configEndpoints = [
     },
   }),
 
+  form({
+    path: '/config/status',
+    body: StatusForm,
+    async answer({ app, actor, body }) {
+      await app.ops.config.changeStatusServices(body.services, actor)
+      return { ...(await showConfig(app, statusForm)), done: ['saved', 'the status page'] }
+    },
+  }),
+
   page({
     path: '/config',
     answer: ({ app }) => showConfig(app, configForm),
@@ -65,6 +85,8 @@ export async function showConfig(
     baseUrl: baseUrl(),
     newAssistant: newForm(AssistantForm),
     ...changes,
+    services: await namesOf(ops),
+    shownServices: shownIn(ops),
     assistants: await assistantQueries.listAssistants(ops.db, { limit: MAX_ASSISTANTS }),
     // A field that was not typed has its present value.
     form: { ...form, typed: { ...values, ...form.typed } },
@@ -74,4 +96,14 @@ export async function showConfig(
     fragment: () => part(shown),
     ...(shown.made === undefined && { location: '/config' }),
   }
+}
+
+function shownIn({ config }: OpsApp['ops']): readonly string[] {
+  return config.statusServices() ?? []
+}
+
+/** Services that have checks, and those that are shown: a setting may name others. */
+async function namesOf(ops: OpsApp['ops']): Promise<readonly string[]> {
+  const checks = await listHealth(ops.db, ops.clock.now())
+  return [...new Set([...checks.map(({ service }) => service), ...shownIn(ops)])].toSorted()
 }

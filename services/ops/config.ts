@@ -64,13 +64,14 @@ const POLL_MS = 5_000
 
 /**
  * Follows the saved configuration, which overrides what flags, environment and defaults say
- * (`configured`).
+ * (`configured`, `statusServices`).
  */
 export async function openRunningConfig(
   db: Database,
   clock: Clock,
   log: Log,
   configured: () => Config,
+  statusServices: () => readonly string[] | undefined = () => undefined,
 ) {
   let saved = await q.readSettings(db, {})
 
@@ -81,7 +82,7 @@ export async function openRunningConfig(
   const polls = repeat(clock, POLL_MS, 'settings of ops', read, reports)
   await db.listen('ops_settings', () => void polls.now())
 
-  function effective(settings: typeof saved): Config {
+  function effective({ status_services: _others, ...settings }: typeof saved): Config {
     const overrides = Object.entries(settings).filter(([, value]) => value !== null)
     return { ...configured(), ...Object.fromEntries(overrides) }
   }
@@ -107,6 +108,20 @@ export async function openRunningConfig(
       await polls.now()
       // The database may have failed since: what was saved counts in any case.
       return { ...this.current, ...changes }
+    },
+    /** The services that the status page shows; undefined while it is off. */
+    statusServices(): readonly string[] | undefined {
+      const chosen = saved.status_services ?? statusServices() ?? []
+      return chosen.length === 0 ? undefined : chosen
+    },
+    /** Saves which services the status page shows; none switches it off. */
+    async changeStatusServices(services: readonly string[], actor: Actor): Promise<void> {
+      await db.transaction(async (tx) => {
+        await q.writeStatusServices(tx, { services })
+        const subject = 'status_services'
+        await noteChange(tx, actor, { service: 'ops', action: 'config change', subject })
+      })
+      await polls.now()
     },
     close: polls.stop,
   }

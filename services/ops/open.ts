@@ -67,7 +67,13 @@ const FADE_MS = 3_600_000
 /** Opens the service on a migrated database, and fails the session of a process that has ended. */
 export async function openOps(options: OpsOptions) {
   const { db, clock, log } = options
-  const config = await openRunningConfig(db, clock, log, options.configured)
+  const config = await openRunningConfig(
+    db,
+    clock,
+    log,
+    options.configured,
+    options.statusServices,
+  )
   const pause = await openPause(db, clock, log)
   const redact = createRedact(options.secrets)
   if (!seesProcesses()) {
@@ -146,7 +152,11 @@ export async function openOps(options: OpsOptions) {
       return loop.tryOnce(check)
     },
     /** What `/status` shows; undefined while it is off. */
-    publicStatus: createPublicStatus({ ...options, redact }),
+    publicStatus: createPublicStatus({
+      ...options,
+      redact,
+      statusServices: config.statusServices,
+    }),
     /** Takes what the job of a heartbeat says. Throws 404 for an unknown token. */
     beat: createBeats({ db, clock, redact, loop: () => loop, refresh: readChecks }),
     /** Reads the checks again; awaited after a change of our own, so that it counts when the request is answered. */

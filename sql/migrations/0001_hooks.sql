@@ -531,7 +531,8 @@ create table hooks.forwarders (
   name       text collate "C" primary key check (length(name) between 1 and 200),
   position   bigint           not null, -- the highest event that is delivered, skipped or filtered out
   connection bigint           not null default 1, -- number of the newest one, which alone moves the position
-  updated_at timestamptz(3)   not null
+  updated_at timestamptz(3)   not null,
+  again      bigint[]         not null default '{}' check (cardinality(again) <= 100) -- events that a person sends it once more
 );
 
 -- Where events are delivered onwards. The filters are those of the log, each a list that matches all where it is empty. The

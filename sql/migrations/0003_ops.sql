@@ -262,6 +262,7 @@ create table ops.settings (
   tier2_model   text,
   tier3_model   text,
   dry_run       boolean,
+  status_services jsonb,        -- array of the services that /status shows, as a page chose them; null: the variable decides
   scheduled_at  timestamptz(3), -- when an instance last claimed a scheduled session, by the database's clock
   seen_until    timestamptz(3), -- what happened before waits for nobody: a person has seen it
   -- Since when no session starts by itself and no operation runs, and who has paused them; null: they go on.

@@ -468,7 +468,7 @@ await t.test('days are those of the calendar, in the language of the page', asyn
     'just now',
     '30 minutes ago',
     '23 hours ago',
-    'yesterday',
+    'yesterday 23:50',
     '2 days ago',
     'in 2 days',
     '1 Jan 2026, 05:30:00 GMT+5:30',

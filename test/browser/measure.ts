@@ -125,7 +125,7 @@ export async function timesAreLocal(t: Test, page: Page): Promise<number> {
     if ((await time.getAttribute('data-exact')) === null) {
       t.match(
         await textOf(time),
-        /^(just now|\d+ (minutes?|hours?) ago|yesterday|\d+ days ago|.* GMT\+5:30)$/,
+        /^(just now|\d+ (minutes?|hours?) ago|yesterday \d\d:\d\d|\d+ days ago|.* GMT\+5:30)$/,
       )
     }
   }

@@ -82,6 +82,11 @@ export const deploymentParts = {
 
 /** The same for what runs in the long suite alone. */
 export const longParts = {
+  firefox: {
+    name: 'Firefox',
+    debianPackages: ['firefox-esr'],
+    find: () => onPath('firefox-esr') ?? onPath('firefox'),
+  },
   alertmanager: {
     name: 'Alertmanager',
     debianPackages: ['prometheus-alertmanager'],

@@ -1,8 +1,15 @@
 import Type from 'typebox'
 import { Timestamp, many, one, optional, sqlFile } from '../../sql-file.ts'
 
+/** Ids of events that a forwarder gets once more. */
+const Again = Type.Array(Type.Integer())
+
 /** The position of a forwarder that has just connected; its first connection is 1. */
-export const Attached = Type.Object({ position: Type.Integer(), connection: Type.Integer() })
+export const Attached = Type.Object({
+  position: Type.Integer(),
+  connection: Type.Integer(),
+  again: Again,
+})
 export type Attached = Type.Static<typeof Attached>
 
 /** `waiting` events are above the position, wanted or not, counted up to a limit. */
@@ -15,8 +22,16 @@ export const Forwarder = Type.Object({
 export type Forwarder = Type.Static<typeof Forwarder>
 
 /** One connection of a forwarder; the one with the highest number has the name. */
-export const Connection = Type.Object({ name: Type.String(), connection: Type.Integer() })
+export const Connection = Type.Object({
+  name: Type.String(),
+  connection: Type.Integer(),
+  again: Again,
+})
 export type Connection = Type.Static<typeof Connection>
+
+/** A forwarder to which an event can be sent once more; `waits`: it is still to get it. */
+export const Receiver = Type.Object({ name: Type.String(), waits: Type.Boolean() })
+export type Receiver = Type.Static<typeof Receiver>
 
 export const forwarderQueries = sqlFile('sql/hooks/send/forwarders.sql', {
   attachForwarder: one(Attached, { name: 'text', start: 'int8?', now: 'timestamptz' }),
@@ -26,9 +41,12 @@ export const forwarderQueries = sqlFile('sql/hooks/send/forwarders.sql', {
     position: 'int8?',
     target: 'text',
     attempts: 'jsonb',
+    repeated: 'int8?',
     now: 'timestamptz',
   }),
   listForwarders: many(Forwarder, { count_up_to: 'int8', limit: 'int8' }),
   removeForwarder: optional(Type.Pick(Forwarder, ['name']), { name: 'text' }),
   listConnections: many(Connection, { names: 'jsonb', limit: 'int8' }),
+  sendAgain: optional(Type.Pick(Forwarder, ['name']), { name: 'text', event: 'int8' }),
+  listReceivers: many(Receiver, { event: 'int8', limit: 'int8' }),
 })

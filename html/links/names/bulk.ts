@@ -8,9 +8,11 @@ import {
   filterForm,
   hiddenField,
   postForm,
+  refusal,
   renewedBy,
   sentence,
   submit,
+  submitLine,
   VERBATIM,
 } from '../../form.ts'
 import { contentView } from '../../layout.ts'
@@ -63,6 +65,8 @@ export interface BulkListView extends LinkSlice {
   filter: { q: string; owner: string }
   /** E-mail addresses that the filter by owner offers; undefined where there is no such filter. */
   people?: readonly string[] | undefined
+  /** The form that gives all links of the filtered owner away; undefined without such an owner. */
+  move?: MoveView | undefined
   /** How many links there are in all; null where a filter leaves some out. */
   count: string | null
   /** Whether all rows are chosen from the start. */
@@ -79,6 +83,7 @@ export function bulkListView(view: BulkListView): View {
   const above = html`${section === 'links' && mine}
     <h1>${title}</h1>
     ${section === 'admin' && adminTabs('links')} ${searchForm(view)}`
+  const below = view.move && moveForm(view.move)
   const table = listTable({
     bodyId: 'all-links',
     caption,
@@ -90,7 +95,50 @@ export function bulkListView(view: BulkListView): View {
   const content = html`<div id="admin-links">
     ${links.length === 0 ? nothing(view) : chosenForm(view, table)}
   </div>`
-  return contentView({ title, section, above }, content)
+  return contentView({ title, section, above, below }, content)
+}
+
+/** Whose links are to go to somebody else. */
+export interface MoveView {
+  from: string
+  form: FormState
+  /** E-mail addresses that the form offers. */
+  people: readonly string[]
+}
+
+/** Gives all that somebody has in links to one other person. */
+function moveForm({ from, form: state, people }: MoveView): Html {
+  const form = { ...state, id: 'move' }
+  return postForm(
+    {
+      id: 'move-links',
+      class: 'panel stack',
+      action: '/-/admin/links/move',
+      target: '#move-links',
+    },
+    html`${refusal(form)}
+      <h2>Move all links of <bdi>${breakable(from)}</bdi></h2>
+      <p class="hint">
+        Somebody else gets each link that this user owns, co-owns or may read, deleted ones as
+        well. The user stays: <a href="/-/admin/users">disable it there</a>.
+      </p>
+      ${hiddenField('from', from)}
+      ${field(form, 'email', 'Move them to', {
+        type: 'email',
+        placeholder: 'name@example.com',
+        suggestions: people,
+        ...renewedBy('/-/complete/people', 'move-email'),
+      })}
+      ${submitLine('Move links', 'move-button')}`,
+  )
+}
+
+/** The form alone, as it was refused. */
+export function moveView(view: MoveView): View {
+  const { title, section, path } = BULK_PLACES.all
+  const above = html`<p class="crumb"><a href="${path}">${title}</a></p>
+    <h1>Move links</h1>`
+  return contentView({ title, section, above }, moveForm(view))
 }
 
 function searchForm({ place, filter, people }: BulkListView): Html {

@@ -74,13 +74,16 @@ function userRow(user: User, { viewer, query, changed, done }: UsersView): Html 
       name: html`<bdi>${display_name}</bdi>`,
       verify: html`<span class="badge ${role === 'admin' && 'token'}">${role}</span>`,
       when: timeTag(created_at),
-      change: html`${message} ${change(user, query)} ${!self && changeDisabled(user, query)}`,
+      change: html`${message} ${change(user, query)} ${!self && changeDisabled(user, query)}
+        <a href="${linksOf(email)}#move-links"
+          >Move links <span class="hidden">of ${email}</span></a
+        >`,
     },
   )
 }
 
 /** The address of a user's links, which the row leads to. */
-function linksOf(email: string): string {
+export function linksOf(email: string): string {
   return `/-/admin/links?${new URLSearchParams({ owner: email }).toString()}`
 }
 

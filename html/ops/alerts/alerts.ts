@@ -159,7 +159,10 @@ function alertPanel(alert: Alert, incident: Incident, address: string): Html {
     ${facts({
       State: stateLine(alert),
       ...spentFacts(incident),
-      Outcome: meaning,
+      Outcome:
+        outcome === 'silenced'
+          ? html`${meaning}: <a href="/silences">see the silences</a>`
+          : meaning,
       'Not before': alert.due_at !== null && timeTag(alert.due_at, 'exact'),
       Problem: alert.problem ?? false,
       Service: alert.service ?? false,

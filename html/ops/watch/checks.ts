@@ -65,6 +65,7 @@ export function checksView(view: ChecksView): View {
   const above = html`<p class="actions">
     <a class="button primary" href="/checks/new">Add a check</a>
     <a href="/mutes">Mutes and maintenance windows</a>
+    <a href="/config#status-page">Status page</a>
   </p>`
   return opsView('Checks', checksFragment(view), { above })
 }

@@ -5,12 +5,13 @@ import {
   bulkListView,
   bulkReportView,
   chosenView,
+  moveView,
   type BulkAction,
   type BulkPlace,
 } from '../../../html/links/names/bulk.ts'
-import { countUpTo, MAX_COUNT } from '../../../html/parts.ts'
+import { countText, countUpTo, MAX_COUNT } from '../../../html/parts.ts'
 import type { Access, Call } from '../../../kernel/http/declaration.ts'
-import type { FormState, View } from '../../../kernel/http/view.ts'
+import { newForm, type FormState, type View } from '../../../kernel/http/view.ts'
 import { field, parsed, withDefault } from '../../../kernel/validate.ts'
 import {
   changeableLinks,
@@ -32,7 +33,8 @@ import {
   NewMember,
   OWNERS,
 } from '../../../services/links/names/members/members.ts'
-import { findUser } from '../../../services/links/people/users/accounts.ts'
+import { transferUser } from '../../../services/links/names/members/user-transfer.ts'
+import { findUser, userByEmail } from '../../../services/links/people/users/accounts.ts'
 import { isUuid } from '../../../kernel/text.ts'
 import { admin, signedIn, token } from '../access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from '../kit.ts'
@@ -62,6 +64,8 @@ const Portion = {
 
 const Action = field(Type.Enum(['delete', 'owners']), 'must be delete or owners')
 const OwnersForm = Type.Object({ ...Portion, ...NewMember.properties })
+/** `from` has the links, `email` gets them. */
+const MoveForm = Type.Object({ from: Type.String(), ...NewMember.properties })
 
 type BulkCall = Pick<Call<LinksRoutes, Caller>, 'app' | 'caller'>
 
@@ -78,6 +82,24 @@ export const bulkEndpoints = [
     returns: linkList.returns,
     answer: ({ app: { links }, query }) =>
       linkList.read(query, (slice) => listBySlug(links.db, EVERY_LINK, slice)),
+  }),
+  form({
+    path: `${BULK_PLACES.all.path}/move`,
+    access: admin(signedIn),
+    body: MoveForm,
+    async answer({ app: { links }, actor, body, now }) {
+      const to = await userByEmail(links.db, body.email)
+      const from = await userByEmail(links.db, body.from)
+      const moved = await transferUser({ ...links, actor }, { from, to }, now)
+      const count = moved.owned + moved.shared + moved.deleted
+      const query = new URLSearchParams({ owner: to.email })
+      const location = `${BULK_PLACES.all.path}?${query.toString()}`
+      return { location, done: ['moved', countText(count, 'link')] }
+    },
+    async refused({ app, caller }, state) {
+      const { from = '', email = '' } = state.typed
+      return moveView({ from, form: state, people: await offered(app, caller, email) })
+    },
   }),
   ...endpointsOf(BULK_PLACES.all, admin(signedIn)),
   ...endpointsOf(BULK_PLACES.own, signedIn),
@@ -105,11 +127,11 @@ function endpointsOf(place: BulkPlace, access: Access<LinksRoutes, Caller>) {
         if (areChosen) choose.delete('chosen')
         else choose.set('chosen', 'all')
         const isWhole = list !== undefined && filter.q + filter.owner === ''
-        const groups = { groups: false }
         return bulkListView({
           place,
           filter,
-          people: isOfAll ? await peopleCompletions(db, caller, '', groups) : undefined,
+          people: isOfAll ? await offered(app, caller, '') : undefined,
+          move: await moveOf(app, caller, filter.owner),
           count: isWhole ? await countOf(db, list) : null,
           areChosen,
           choose: `${place.path}?${choose.toString()}`,
@@ -222,6 +244,18 @@ async function listOf(db: Database, email: string): Promise<SlugList | undefined
   if (email === '') return EVERY_LINK
   const owner = await findUser(db, email)
   return owner === undefined ? undefined : { list: 'primary', users: [owner.id] }
+}
+
+/** The form for the links of this user; undefined where nobody has that address. */
+async function moveOf(app: LinksRoutes, caller: Caller, email: string) {
+  const owner = email === '' ? undefined : await findUser(app.links.db, email)
+  if (owner === undefined) return undefined
+  return { from: owner.email, form: newForm(MoveForm), people: await offered(app, caller, '') }
+}
+
+/** The e-mail addresses that a field offers. */
+function offered({ links: { db } }: LinksRoutes, caller: Caller, typed: string) {
+  return peopleCompletions(db, caller, typed, { groups: false })
 }
 
 function ownedBy({ ids }: Caller): SlugList {

@@ -7,18 +7,18 @@ with attached as (
     from hooks.settings s
   on conflict (name) do update
      set connection = hooks.forwarders.connection + 1, updated_at = excluded.updated_at
-  returning position, connection
+  returning position, connection, again
 ), told as (
   select pg_notify('hooks_forwarders', '') as sent from attached
 )
-select a.position, a.connection from attached a left join told on true;
+select a.position, a.connection, to_jsonb(a.again) as again from attached a left join told on true;
 
 -- name: moveForwarder
 -- Records the attempts of a forwarder, and that it is done with the events up to :position; with null it stays where it
--- is. `is_newest`: false when a newer connection has its name, which alone moves the position.
+-- is. :repeated is an event that it need not get once more. `is_newest`: false when a newer connection has its name, which alone moves the position.
 with moved as (
   update hooks.forwarders
-     set position = greatest(position, :position), updated_at = :now
+     set position = greatest(position, :position), again = array_remove(again, :repeated), updated_at = :now
    where name = :name
      and connection = :connection
   returning name
@@ -43,9 +43,28 @@ select f.name, f.position, f.updated_at,
 delete from hooks.forwarders where name = :name returning name;
 
 -- name: listConnections
--- The newest connections of the forwarders that the JSON array :names lists.
-select name, connection
+-- The newest connections of the forwarders that the JSON array :names lists, and the events that they get once more.
+select name, connection, to_jsonb(again) as again
   from hooks.forwarders
  where name in (select jsonb_array_elements_text(:names::jsonb))
  order by name
+ limit :limit;
+
+-- name: sendAgain
+-- A forwarder gets :event once more, whatever its position. Empty when there is none of this name, or as many wait.
+with asked as (
+  update hooks.forwarders
+     set again = array_append(array_remove(again, :event), :event)
+   where name = :name and cardinality(again) < 100
+  returning name
+), told as (
+  select pg_notify('hooks_forwarders', '') as sent from asked
+)
+select asked.name from asked left join told on true;
+
+-- name: listReceivers
+-- The forwarders that were heard of last, and whether each is still to get :event once more.
+select name, coalesce(:event = any(again), false) as waits
+  from hooks.forwarders
+ order by updated_at desc, name
  limit :limit;

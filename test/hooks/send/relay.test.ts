@@ -125,6 +125,41 @@ await t.test('events go out in order, each when it is asked for', async (t) => {
   })
 })
 
+await t.test('a person sends an event once more', async (t) => {
+  const peer = await connect(t, { name: 'once-more' })
+  const id = await send('{"n":1}')
+  t.equal((await take(peer)).id, id)
+  peer.send(result(id))
+  const again = (name: string, event = id) => postForm(base, `/log/${event}/forward`, { name })
+  const waits = async (): Promise<boolean> =>
+    (await request(`${base}/log/${id}?tab=deliveries`)).text.includes('gets it next')
+  peer.send(NEXT)
+  await recorded(base, id)
+  t.equal((await again('once-more')).status, 200)
+  t.match(await peer.next(), { id, again: true }, 'while it waits for the next event')
+  await peer.next()
+  peer.send(result(id))
+  const later = await send('{"n":2}')
+  t.equal((await take(peer)).id, later, 'its place is the same')
+  peer.send(result(later))
+  await recorded(base, later)
+  peer.close()
+  await peer.closed
+
+  t.equal((await again('once-more')).status, 200)
+  t.ok(await waits(), 'it is away')
+  const back = await connect(t, { name: 'once-more' })
+  t.match(await take(back), { id, again: true }, 'when it connects')
+  back.send(result(id, { status: 503, done: false }))
+  t.match(await take(back), { id, again: true }, 'a failed one comes again')
+  back.send(result(id))
+  await until(async () => !(await waits()), 'the result')
+
+  t.match(await again('nobody'), { status: 404, text: /No forwarder has this name/ })
+  t.match(await again('once-more', 999_999), { status: 404 })
+  t.notOk(await waits())
+})
+
 await t.test('bytes and headers', async (t) => {
   const delivered = (): Promise<number> =>
     metric('gatehouse_hooks_forwarded_total{outcome="delivered"}')

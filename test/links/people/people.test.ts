@@ -9,6 +9,7 @@ import {
   openPages,
   type Caller,
   type Link,
+  visitorAt,
 } from '../../helpers/links.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 
@@ -339,4 +340,20 @@ await t.test('all places of a user go to another one', async (t) => {
     t.match(await transfer(from, to), { code: 1, stderr })
   }
   t.same(await transfers(), lines, 'neither nothing nor a refusal leaves a line')
+
+  const ida = await links.user('ida', { admin: true })
+  const move = (email: string, by: Pick<typeof ida, 'post'> = ida) =>
+    by.post('/-/admin/links/move', { from: gus.email, email })
+  for (const [email, status, text] of [
+    ['nobody@example.com', 404, /no user has this e-mail address/],
+    [gus.email, 400, /cannot get the own links/],
+    [flo.email, 400, /flo@example\.com is disabled/],
+  ] as const) {
+    t.match(await move(email), { status, text })
+  }
+  t.match(await move(hal.email, visitorAt(links.base, gus.email)), { status: 403 })
+  t.same(await ownersOf(owned), [gus.email], 'a refusal moves nothing')
+  const moved = await move(hal.email)
+  t.match(moved, { status: 303, headers: { location: /owner=hal%40example\.com&done=moved/ } })
+  t.same(await ownersOf(owned), [hal.email], 'by the form of an admin')
 })

@@ -1,5 +1,7 @@
 import { t } from 'tap'
+import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
+import { FORM_TYPE } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { inventoryFile, startOps } from '../../helpers/ops.ts'
 import { secret } from '../../helpers/secrets.ts'
@@ -78,6 +80,28 @@ await t.test('nothing of the inside is there', async (t) => {
   t.notMatch(text, inner)
   t.notMatch(text, 'disk')
   for (const address of ['/checks', '/sessions', '/audit', '/api/docs/']) t.notMatch(text, address)
+})
+
+await t.test('a page chooses the services, over the setting', async (t) => {
+  const choose = (...services: readonly string[]) =>
+    request(`${ops.base}/config/status`, {
+      method: 'POST',
+      headers: FORM_TYPE,
+      body: services.map((name) => `services=${name}`).join('&'),
+    })
+  t.match(await choose('blog'), { status: 200 })
+  t.notMatch(await shows(/blog/), /shop|till/)
+  const page = await request(`${ops.base}/config`)
+  t.same(
+    [...page.text.matchAll(/value="(\w+)" checked/g)].map(([, name]) => name),
+    ['blog'],
+  )
+  t.match(await choose('n'.repeat(201)), { status: 400 })
+  t.match(await shows(/blog/), /blog/, 'what was refused changes nothing')
+  t.match(await choose(), { status: 200 })
+  t.match(await request(`${ops.base}/status`), { status: 404 }, 'none switches it off')
+  const changes = (await auditOf(env, '--service', 'ops')).map(({ subject }) => subject)
+  t.same(changes, ['status_services', 'status_services'])
 })
 
 await t.test('it is off unless services are named', async (t) => {

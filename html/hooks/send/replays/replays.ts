@@ -1,3 +1,4 @@
+import type { Receiver } from '../../../../db/hooks/send/forwarders.ts'
 import type { Replay } from '../../../../db/hooks/send/replays.ts'
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { FormState } from '../../../../kernel/http/view.ts'
@@ -8,6 +9,7 @@ import {
   copyBox,
   listTable,
   longText,
+  polled,
   section,
   tableRow,
   timeTag,
@@ -25,6 +27,10 @@ export interface ReplaysView {
   defaultTarget: string | null
   /** Where events were sent lately, newest first. */
   recentTargets: readonly string[]
+  /** Programs on other machines that take events by `gatehouse forward`. */
+  receivers: readonly Receiver[]
+  /** Names of those that are connected to this process. */
+  connected: readonly string[]
   /** A command that posts the event to a program on one's own machine. */
   laptop: string
   /** The newest deliveries, newest first, at most `LISTED_REPLAYS`. */
@@ -43,6 +49,7 @@ export function replayMenu(view: ReplaysView): Html {
   const items = [
     defaultTarget !== null && targetButton(event.id, 'default', defaultTarget),
     ...others.map((target) => targetButton(event.id, 'recent', target)),
+    ...view.receivers.map(({ name }) => receiverButton(view, name)),
     replayForm(view),
     html`<p><strong>My laptop</strong></p>
       <p class="hint">
@@ -66,6 +73,18 @@ function targetButton(event: number, kind: 'default' | 'recent', target: string)
     { action: `/log/${event}/replay`, target: '#event-body' },
     html`${kind === 'recent' && hiddenField('target_url', target)}
       <button class="plain"><bdi>${breakable(target)}</bdi> ${word}</button>`,
+  )
+}
+
+/** Gives the event to a forwarder with one click. One that is away gets it when it connects. */
+function receiverButton({ event, connected }: ReplaysView, name: string): Html {
+  const state = connected.includes(name) ? 'connected' : 'when it connects'
+  return postForm(
+    { action: `/log/${event.id}/forward`, target: '#event-body' },
+    html`${hiddenField('name', name)}
+      <button class="plain">
+        <bdi>${breakable(name)}</bdi> <span class="muted">${state}</span>
+      </button>`,
   )
 }
 
@@ -110,11 +129,23 @@ function replayForm({ event, defaultTarget, sent }: ReplaysView): Html {
 const COLUMNS = ['Target', 'Result', 'Answer', 'By', 'Time'] as const
 
 /** The replays so far, newest first. */
-export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isReplayed'>): Html {
-  const { event, replays, isReplayed = false } = view
+export function replaysList(
+  view: Pick<ReplaysView, 'event' | 'replays' | 'receivers' | 'isReplayed'>,
+): Html {
+  const { event, replays, receivers, isReplayed = false } = view
   const [newest] = replays
+  const waiting = receivers.filter(({ waits }) => waits).map(({ name }) => name)
+  const path = `/log/${event.id}?tab=deliveries`
+  const own = attributes({
+    id: 'attempts',
+    ...(waiting.length > 0 && polled(path, 2, 'attempts')),
+  })
+  const next =
+    waiting.length > 0 &&
+    html`<p class="note" role="status"><bdi>${waiting.join(', ')}</bdi> gets it next.</p>`
   if (newest === undefined) {
-    return html`<div id="attempts"><p class="muted">Not sent on yet.</p></div>`
+    const none = waiting.length === 0 && html`<p class="muted">Not sent on yet.</p>`
+    return html`<div${own}>${next} ${none}</div>`
   }
   const table = listTable({
     bodyId: 'attempt-rows',
@@ -123,8 +154,8 @@ export function replaysList(view: Pick<ReplaysView, 'event' | 'replays' | 'isRep
     kind: 'attempts',
     rows: replays.map((replay, at) => replayRow(replay, isReplayed && at === 0)),
   })
-  return html`<div id="attempts">
-    ${isReplayed && outcomeLine(newest)} ${table} ${answersForm(event.id, replays)}
+  return html`<div${own}>
+    ${next} ${isReplayed && outcomeLine(newest)} ${table} ${answersForm(event.id, replays)}
   </div>`
 }
 

@@ -41,6 +41,7 @@ export interface NewCheckView {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
+  period: 'How often its job calls, such as 5m, 1h or 1d. Empty for a crontab, in More settings.',
   every: 'Such as 10s, 5m or 24h; 60s without it.',
   retries: 'How often a bad result is tried again before it counts; 1 without it.',
   timeout_s: 'A run that takes longer has failed; 10 without it.',
@@ -91,7 +92,7 @@ function creationForm(fields: CheckFields, { services, tried }: NewCheckView): H
     { id: 'check', class: 'stack', action: '/checks', target: '#new-check' },
     html`${refusal(form)} ${hiddenField('type', fields.type)}
       ${field(form, 'service', 'Service', { required: true, suggestions: services, ...text })}
-      ${memberFields(form, fields.members, field(form, 'name', 'Name', { hint, ...text }))}
+      ${memberFields(form, fields, field(form, 'name', 'Name', { hint, ...text }))}
       ${tried !== undefined && triedLine(tried)}
       <p class="field actions">
         ${submit('Add check', { class: 'primary', id: 'add-check' })}
@@ -122,14 +123,15 @@ export function changeForm(id: number, fields: CheckFields): Html {
   const form = { id: 'check', ...fields.form, schema: fields.schema }
   return postForm(
     { id: 'check', class: 'stack changes', action: `/checks/${id}`, target: '#check-page' },
-    html`${refusal(form)} ${hiddenField('type', fields.type)} ${memberFields(form, fields.members)}
+    html`${refusal(form)} ${hiddenField('type', fields.type)} ${memberFields(form, fields)}
       <p class="field">${submit('Save check', { id: 'save-check' })}</p>`,
   )
 }
 
-/** What a check must have and how often it runs; the rest is folded, unless some of it is set. */
-function memberFields(form: Form, members: readonly Member[], name?: Html): Html {
-  const isSeen = (member: Member) => member.isRequired || member.name === 'every'
+/** What a check must have and how often it is due; the rest is folded, unless some of it is set. */
+function memberFields(form: Form, { type, members }: CheckFields, name?: Html): Html {
+  const due = type === 'heartbeat' ? 'period' : 'every'
+  const isSeen = (member: Member) => member.isRequired || member.name === due
   const refused = Object.keys(form.fault?.fields ?? {})
   const others = members.filter((member) => !isSeen(member))
   const isOpen = others.some(({ name: one }) => {

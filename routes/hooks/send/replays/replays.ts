@@ -3,6 +3,7 @@ import { eventBody, eventPage, type EventView } from '../../../../html/hooks/eve
 import { editPage, editPart } from '../../../../html/hooks/send/replays/edit.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../../kernel/http/view.ts'
+import { sendAgain } from '../../../../services/hooks/send/forwarders/forwarders.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../../services/hooks/send/replays/replays.ts'
 import { replayer } from '../../access.ts'
 import { EventId, readEvent } from '../../event.ts'
@@ -46,12 +47,13 @@ async function editView(
   id: number,
   changes: { form?: FormState; isReplayed?: boolean } = {},
 ): Promise<View> {
-  const { event, omittedBytes, replays, defaultTarget } = await readEvent(app, id)
+  const { event, omittedBytes, replays, receivers, defaultTarget } = await readEvent(app, id)
   const isShort = omittedBytes === 0 && event.payload_size <= MAX_EDITED
   const typed = { content_type: event.content_type ?? '', payload: event.payload }
   const view = {
     event,
     replays,
+    receivers,
     defaultTarget,
     maxBytes: MAX_EDITED,
     isEditable: isShort && event.payload_encoding === 'utf8',
@@ -75,6 +77,19 @@ export const replayEndpoints = [
       return { ...view, location: `/log/${id}?replayed=1` }
     },
     refused: ({ app, params: { id } }, sent) => replayView(app, id, { sent }),
+  }),
+
+  form({
+    path: '/log/:id/forward',
+    params: { id: EventId },
+    body: Type.Object({ name: Type.String() }),
+    async answer({ app, actor, params: { id }, body }) {
+      // Throws 404 for an event that is gone.
+      await readEvent(app, id)
+      await sendAgain({ ...app.hooks, actor }, body.name, id)
+      const view = await replayView(app, id, { tab: 'deliveries' })
+      return { ...view, location: `/log/${id}?tab=deliveries` }
+    },
   }),
 
   page({

@@ -18,6 +18,8 @@ import { checkIn, CheckForm, fieldsOf } from './form.ts'
 const PATH = '/checks'
 /** What most people check first. */
 const FIRST_TYPE = 'http'
+/** How often most jobs run that somebody waits for. */
+const USUAL_PERIOD = '1d'
 /** Names of services that the form offers. */
 const MAX_NAMES = 200
 
@@ -64,7 +66,11 @@ export const newCheckEndpoints = [
     path: `${PATH}/new`,
     query: Type.Object({ type: Filter, service: Filter }),
     answer({ app: { ops }, query: { type, service } }) {
-      const typed = { type: type ?? FIRST_TYPE, ...(service !== null && { service }) }
+      const typed = {
+        type: type ?? FIRST_TYPE,
+        ...(service !== null && { service }),
+        ...(type === 'heartbeat' && { period: USUAL_PERIOD }),
+      }
       return showNew(ops, newForm(CheckForm, typed))
     },
   }),

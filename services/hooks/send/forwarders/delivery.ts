@@ -60,7 +60,7 @@ export function createDelivery(options: DeliveryOptions): Deliver {
 
   return async function deliver(event, body) {
     const { id } = event
-    if (settled?.id === id) {
+    if (settled?.id === id && event.again !== true) {
       const result = settled
       return { event, result, attempts: failures, outcome: 'repeat', waitMs: 0 }
     }

@@ -33,7 +33,7 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
   metrics.gauge('gatehouse_hooks_forwarders', 'Connected forwarders.', () => [[{}, sessions.size]])
 
   const reports = reportsTo(log, 'forwarders not compared', 'forwarders are compared again')
-  const checks = repeat(clock, POLL_MS, 'forwarders', () => endReplaced(db, sessions), reports)
+  const checks = repeat(clock, POLL_MS, 'forwarders', () => compareNewest(db, sessions), reports)
   await db.listen('hooks_forwarders', () => void checks.now())
 
   return {
@@ -74,6 +74,20 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
   }
 }
 
+const NOT_TAKEN = 'No forwarder has this name, or 100 events wait for it already.'
+
+/**
+ * Has a forwarder get an event once more: at once if it is connected, to whatever instance, else
+ * when it connects. Its position stays.
+ */
+export async function sendAgain(tools: ChangeTools, name: string, event: number): Promise<void> {
+  const subject = `event ${event} to ${name}`
+  const note = { service: 'hooks', action: 'event replay', subject } as const
+  await makeChange(tools, note, async (tx) => {
+    if ((await q.sendAgain(tx, { name, event })) === undefined) throw notFound(NOT_TAKEN)
+  })
+}
+
 /** Forgets a forwarder and its position. */
 export async function forgetForwarder(tools: ChangeTools, name: string): Promise<void> {
   const note = { service: 'hooks', action: 'forwarder forget', subject: name } as const
@@ -87,14 +101,16 @@ function namesOf(sessions: ReadonlySet<Session>): readonly string[] {
   return [...new Set([...sessions].map(({ forwarder }) => forwarder.request.name))]
 }
 
-/** Ends connections whose name has a newer connection. */
-async function endReplaced(db: Database, sessions: ReadonlySet<Session>): Promise<void> {
+/** Ends connections whose name has a newer connection; the others hear what they get again. */
+async function compareNewest(db: Database, sessions: ReadonlySet<Session>): Promise<void> {
   if (sessions.size === 0) return
   const names = namesOf(sessions)
   const newest = await q.listConnections(db, { names, limit: names.length })
-  for (const { forwarder, replaced } of sessions) {
+  for (const { forwarder, replaced, sendAgain: send } of sessions) {
     const { request, connection } = forwarder
     const row = newest.find(({ name }) => name === request.name)
-    if (row !== undefined && row.connection > connection) replaced()
+    if (row === undefined) continue
+    if (row.connection > connection) replaced()
+    else send(row.again)
   }
 }

@@ -39,6 +39,8 @@ export const ForwardedEvent = Type.Object({
   received_at: Type.String({ format: 'date-time' }),
   headers: nullable(Type.Record(Type.String(), Type.String())),
   refused: nullable(Type.String()),
+  /** True where a person sends it once more: it is delivered even if it was delivered before. */
+  again: Type.Optional(Type.Boolean()),
 })
 export type ForwardedEvent = Type.Static<typeof ForwardedEvent>
 

@@ -56,12 +56,14 @@ interface SessionState extends SessionOptions {
    */
   position: number
   stored: number
+  /** The events that it gets before those behind its position, because a person sends them again. */
+  again: readonly number[]
   /** The event whose result is awaited. */
   sent?: ForwardedEvent | undefined
   /** Messages that wait for an answer. */
   unanswered: number
   ended: boolean
-  /** Resolves when an event came that the forwarder wants, or at the end. */
+  /** Resolves when an event came that the forwarder wants or gets again, or at the end. */
   arrival: PromiseWithResolvers<void>
 }
 
@@ -101,6 +103,7 @@ export function startSession(options: SessionOptions) {
     filter: filterOf(request),
     position,
     stored: position,
+    again: forwarder.again,
     unanswered: 0,
     ended: false,
     arrival: Promise.withResolvers(),
@@ -141,6 +144,11 @@ export function startSession(options: SessionOptions) {
   return {
     forwarder,
     replaced: () => replaced(channel),
+    /** Takes note of the events that a person sends again. */
+    sendAgain(ids: readonly number[]): void {
+      session.again = ids
+      if (ids.length > 0) session.arrival.resolve()
+    },
     over,
     /** Ends the connection because the program stops. Resolves as `over` does. */
     close(): Promise<void> {
@@ -182,6 +190,8 @@ async function sendNext(session: SessionState): Promise<void> {
   const find = session.forwarder.request.coalesce ? findNewest : findNext
   for (;;) {
     session.arrival = Promise.withResolvers<void>()
+    const repeated = await findAgain(session)
+    if (repeated !== undefined) return sendEvent(session, repeated, true)
     const bounds = await eventQueries.streamBounds(session.db, { replayed: 0 })
     const { newest, pruned_through } = bounds
     if (pruned_through > session.position) {
@@ -196,6 +206,16 @@ async function sendNext(session: SessionState): Promise<void> {
     if (!session.ended) await session.arrival.promise
     if (session.ended) return
   }
+}
+
+/** The first event that is sent again; retention may have removed some. */
+async function findAgain(session: SessionState): Promise<StoredEvent | undefined> {
+  for (const id of session.again) {
+    const event = await eventQueries.findEvent(session.db, { id })
+    if (event !== undefined) return event
+    await forgetAgain(session, id, session.clock.now(), [])
+  }
+  return undefined
 }
 
 /** Makes one step towards the newest event. Reads payloads once the search slot is free. */
@@ -266,48 +286,67 @@ async function findNewestId(session: SessionState, newest: number): Promise<numb
   }
 }
 
-async function sendEvent(session: SessionState, event: StoredEvent): Promise<void> {
+async function sendEvent(session: SessionState, event: StoredEvent, again = false): Promise<void> {
   const { id, provider, event_type, payload, payload_size } = event
   const deliveryId = sendersId(event, session)
   const headers = headersToSend(event, session, session.clock.now(), deliveryId)?.all ?? null
   const refused = headers === null ? NO_SECRET : null
   const received_at = event.received_at.toISOString()
   const summary = { id, provider, event_type, received_at, payload_size }
-  session.sent = { type: 'event', ...summary, headers, refused }
+  session.sent = { type: 'event', ...summary, headers, refused, ...(again && { again }) }
   send(session.channel, session.sent)
   if (headers !== null) await session.channel.sendBytes(payload)
 }
 
 /** Stores the result, and the new position if the event is done. */
-async function settle(session: SessionState, given: ForwardResult, { refused }: ForwardedEvent) {
+async function settle(session: SessionState, given: ForwardResult, sent: ForwardedEvent) {
   const { id: event_id, ms, done } = given
   const at = session.clock.now()
-  const result = resultOf(given, refused)
+  const result = resultOf(given, sent.refused)
   const attempts = [{ event_id, at, ms, ...result, answer: null }]
-  await move(session, done ? event_id : null, at, attempts)
+  const isRepeated = sent.again === true
+  if (isRepeated && done) await forgetAgain(session, event_id, at, attempts)
+  else await move(session, { position: done ? event_id : null, at, attempts })
   session.forwarded.add({ outcome: result.outcome })
   session.sent = undefined
-  if (!done) return
+  if (!done || isRepeated) return
   session.position = event_id
   session.stored = event_id
 }
 
 /** Stores the position after many events that were filtered out: a new connection skips them. */
 async function storePosition(session: SessionState): Promise<void> {
-  await move(session, session.position, session.clock.now(), [])
+  await move(session, { position: session.position, at: session.clock.now(), attempts: [] })
   session.stored = session.position
+}
+
+/** Stores that an event need not be sent again, with the attempts that were made. */
+async function forgetAgain(
+  session: SessionState,
+  repeated: number,
+  at: Date,
+  attempts: readonly NotedAttempt[],
+): Promise<void> {
+  await move(session, { position: null, repeated, at, attempts })
+  session.again = session.again.filter((id) => id !== repeated)
+}
+
+/** What is stored of a forwarder. */
+interface Move {
+  position: number | null
+  repeated?: number | null
+  at: Date
+  attempts: readonly NotedAttempt[]
 }
 
 /** Ends the connection when a newer one has the name. */
 async function move(
   { db, forwarder, channel }: SessionState,
-  position: number | null,
-  now: Date,
-  attempts: readonly NotedAttempt[],
+  { position, repeated = null, attempts, at: now }: Move,
 ): Promise<void> {
   const { request, connection } = forwarder
   const { name, target } = request
-  const moved = { name, connection, position, target, attempts, now }
+  const moved = { name, connection, position, repeated, target, attempts, now }
   const { is_newest } = await forwarderQueries.moveForwarder(db, moved)
   if (!is_newest) replaced(channel)
 }
