@@ -187,6 +187,7 @@ class Hand {
     await this.type(this.page.locator('#palette input'), text)
     await this.page.locator('#palette-option-0', { hasText: first }).waitFor()
     await this.key('Enter')
+    await this.page.locator('#palette input').waitFor({ state: 'hidden' })
   }
 
   private async tabAnd(what: Locator, key: string): Promise<void> {
@@ -285,7 +286,7 @@ const TASKS: readonly Task[] = [
     async do(hand) {
       const { page, mode } = hand
       if (mode === 'keys') {
-        await hand.search(`shop-${mode} port`, /port/)
+        await hand.search(`shop-${mode} port`, new RegExp(`shop-${mode}`))
         await page.locator('#check-now').waitFor()
         await hand.key('m')
         await hand.press(page.getByRole('button', { name: '8 hours' }))
@@ -334,7 +335,7 @@ const TASKS: readonly Task[] = [
     async do(hand) {
       const { page, mode } = hand
       const leaver = `leaver-${mode}@example.com`
-      if (mode === 'keys') await hand.search(leaver, /leaver/)
+      if (mode === 'keys') await hand.search(leaver, new RegExp(leaver))
       else {
         await hand.go('Admin')
         await hand.press(page.getByRole('link', { name: leaver, exact: true }))

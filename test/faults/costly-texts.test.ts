@@ -30,8 +30,9 @@ const WAITS_SHOWN = 15
 const [embedded] = backends
 const model = await startModel(t)
 const doctor = await openDoctor(t)
+const database = await embedded.env(t)
 const env = {
-  ...(await embedded.env(t)),
+  ...database,
   ...doctor.env,
   ...model.env,
   OPS_CHAT_API_KEY: CHAT_KEY,
@@ -39,7 +40,7 @@ const env = {
 }
 const server = await startServerProcess(t, { env })
 const ops = opsServer(server, env)
-const links = linksServer(server, env)
+const links = linksServer(server, database)
 const ann = await links.user('ann')
 await addProvider(server.hooks, 'open', { open: true })
 await ended(ops)

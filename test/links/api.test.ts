@@ -49,6 +49,7 @@ const OPERATIONS = [
   'PUT /links/{id}/check',
   'GET /admin/missing-slugs',
   'PUT /links/{id}/slug',
+  'POST /admin/import',
 ]
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */

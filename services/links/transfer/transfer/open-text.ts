@@ -1,4 +1,4 @@
-/** What a file is, and the separator of its header, shows within these bytes. */
+/** What a file is, and the separator of its header, shows in its first line; so many bytes of a long one. */
 const HEAD_BYTES = 64 * 1024
 
 /** A file that is text: its beginning, and all its bytes as UTF-8. */
@@ -15,7 +15,7 @@ export async function openText(chunks: AsyncIterable<Uint8Array>): Promise<Opene
   const reader = chunks[Symbol.asyncIterator]()
   let first = Buffer.alloc(0)
   let isWhole = false
-  while (first.length < HEAD_BYTES && !isWhole) {
+  while (!hasLine(first) && first.length < HEAD_BYTES && !isWhole) {
     const next = await reader.next()
     if (next.done === true) isWhole = true
     else first = Buffer.concat([first, next.value])
@@ -28,6 +28,11 @@ export async function openText(chunks: AsyncIterable<Uint8Array>): Promise<Opene
     if (!isWhole) yield* { [Symbol.asyncIterator]: () => reader }
   }
   return { head, bytes: encoding === 'utf-8' ? all() : toUtf8(all(), encoding) }
+}
+
+/** Whether the first line with a text has ended: what comes from a pipe may go on much later. */
+function hasLine(bytes: Buffer): boolean {
+  return bytes.toString('latin1').trimStart().includes('\n')
 }
 
 function encodingOf([one, two]: Uint8Array): 'utf-8' | 'utf-16le' | 'utf-16be' {
