@@ -144,11 +144,16 @@ class Hand {
       const letter = (await entry.getAttribute('data-key')) ?? ''
       await this.key('g')
       await this.key(letter)
-      await this.page.locator(`#navigation a[data-label="${label}"][aria-current]`).waitFor()
-      return
+    } else {
+      if (this.mode === 'fingers')
+        await this.press(this.page.getByRole('button', { name: 'Menu' }))
+      await this.press(entry)
     }
-    if (this.mode === 'fingers') await this.press(this.page.getByRole('button', { name: 'Menu' }))
-    await this.press(entry)
+    await this.page
+      .locator(`#navigation a[data-label="${label}"][aria-current]`)
+      .waitFor({ state: 'attached' })
+    // Its forms listen from then on.
+    await this.page.locator('.htmx-added').waitFor({ state: 'detached' })
   }
 
   async press(what: Locator): Promise<void> {
