@@ -75,6 +75,14 @@ async function untilAddress(page: Page, wanted: string) {
   await until(() => address(page) === wanted, `the address ${wanted}`)
 }
 
+/** Goes back, and waits for the page to be loaded anew: until then its script does not listen. */
+async function backToAnother(page: Page) {
+  await leaveMark(page)
+  await page.goBack()
+  await until(async () => !(await hasMark(page)), 'the page anew')
+  await page.waitForLoadState()
+}
+
 async function untilRows(page: Page, count: number) {
   return until(async () => {
     const ids = await rowIds(page)
@@ -172,11 +180,11 @@ await t.test('the log in a browser', async (t) => {
   })
 
   await t.test('back gives the earlier page whole, its fields too', async (t) => {
-    await page.goBack()
+    await backToAnother(page)
     await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
     await untilRows(page, 4)
     t.equal(await page.getByLabel('Time').inputValue(), '')
-    await page.goBack()
+    await backToAnother(page)
     await untilAddress(page, '/log?provider=generic%3Ashop')
     t.same(await untilRows(page, SHOP), shop)
     t.equal(await words.inputValue(), '')

@@ -162,6 +162,30 @@ await t.test('links of everybody', async (t) => {
   })
 })
 
+await t.test('a file of another program: previewed, then imported', async (t) => {
+  const ida = await pageUser(links, 'ida', { admin: true })
+  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(ida.email) })
+  await page.goto(`${links.base}/-/admin/import`)
+  const file = 'keyword;url;title;clicks\r\nhandbook;https://handbook.test/;"The; book";7\r\n'
+  await page.getByLabel('File').setInputFiles({
+    name: 'yourls.csv',
+    mimeType: 'text/csv',
+    buffer: Buffer.from(file),
+  })
+  await page.getByRole('button', { name: 'Preview' }).click()
+  const row = page.locator('#previewed tr')
+  await untilText(row, /handbook.*The; book.*https:\/\/handbook\.test\//s)
+  const column = page.getByRole('row', { name: /^clicks/ })
+  await untilText(column, /not taken over/)
+  t.equal((await ida.get('/handbook')).status, 404, 'nothing is written yet')
+  await page.getByRole('button', { name: 'Import 1 link' }).click()
+  await untilText(
+    page.locator('main [role="status"]'),
+    /Imported 1 link of 1 from a file of YOURLS/,
+  )
+  t.match(await ida.get('/handbook'), { headers: { location: 'https://handbook.test/' } })
+})
+
 await t.test('a token by mouse and keyboard', async (t) => {
   const email = 'dora@example.com'
   const { page, context, secretShown } = await browse(t, links.base, {

@@ -218,7 +218,15 @@ export async function fillAdmin(links: LinksServer): Promise<Site & { email: str
   await eve.api('POST', '/tokens', { name: 'n'.repeat(100), scope: 'read' })
   return {
     email: eve.email,
-    kinds: ['/-/tags', '/-/tokens', '/-/admin/users', '/-/admin/links', '/-/help', '/-/tags/wiki'],
+    kinds: [
+      '/-/tags',
+      '/-/tokens',
+      '/-/admin/users',
+      '/-/admin/links',
+      '/-/admin/import',
+      '/-/help',
+      '/-/tags/wiki',
+    ],
   }
 }
 
