@@ -3,6 +3,7 @@ import { eventBody, eventPage, type EventView } from '../../../../html/hooks/eve
 import { editPage, editPart } from '../../../../html/hooks/send/replays/edit.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../../kernel/http/view.ts'
+import { readEventStart } from '../../../../services/hooks/log/events/detail.ts'
 import { sendAgain } from '../../../../services/hooks/send/forwarders/forwarders.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../../services/hooks/send/replays/replays.ts'
 import { replayer } from '../../access.ts'
@@ -85,7 +86,7 @@ export const replayEndpoints = [
     body: Type.Object({ name: Type.String() }),
     async answer({ app, actor, params: { id }, body }) {
       // Throws 404 for an event that is gone.
-      await readEvent(app, id)
+      await readEventStart(app.hooks.db, id, 0)
       await sendAgain({ ...app.hooks, actor }, body.name, id)
       const view = await replayView(app, id, { tab: 'deliveries' })
       return { ...view, location: `/log/${id}?tab=deliveries` }

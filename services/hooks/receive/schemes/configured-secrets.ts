@@ -69,7 +69,7 @@ export function configuredSecrets(config: SecretSource, random: RandomBytes): Si
  * Decrypts a stored secret once: a row that is read again has the same bytes until the secret
  * changes.
  */
-export function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
+function rememberKeys(boxOf: () => SecretBox | undefined): SigningSecrets['keyIn'] {
   const known = new Map<string, { sealed: Buffer; box: SecretBox; found: StoredKey }>()
 
   return ({ name, scheme, signing_secret, previous_signing_secret = null }, which = 'current') => {

@@ -29,10 +29,10 @@ export function readRate(text: string): number | null | undefined {
 }
 
 /** The accepted form of a timeout, in words. */
-export const TIMEOUT_FORM = `a whole number of seconds from 1 to ${MAX_TIMEOUT_S}`
+const TIMEOUT_FORM = `a whole number of seconds from 1 to ${MAX_TIMEOUT_S}`
 
 /** Reads a timeout, of which an empty text is the usual one; undefined for another form. */
-export function readTimeout(given: unknown): number | undefined {
+function readTimeout(given: unknown): number | undefined {
   if (given === '') return DEFAULT_TIMEOUT_S
   const seconds = typeof given === 'string' && /^\d{1,2}$/.test(given) ? Number(given) : given
   if (typeof seconds !== 'number' || !Number.isInteger(seconds)) return undefined

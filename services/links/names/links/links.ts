@@ -190,8 +190,8 @@ export async function checkEdit(
 const MAX_CHANGES_KEPT = 200
 
 /**
- * Deletes a link; its slug is free again. For some days it can be restored. Its page goes, so the
- * audit says who deleted it, too.
+ * Deletes a link. Its slug is free at once, and the link can be restored for some days. The audit
+ * says who deleted it, because the history of the link is no longer shown.
  */
 export async function deleteLink(
   { db, actor, forget }: Pick<LinkParts, 'forget'> & ChangeTools,

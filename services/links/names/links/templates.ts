@@ -35,9 +35,9 @@ interface Block {
 
 /**
  * Reads the `Long` of a golink. Without a template golink appends the further path of a visit.
- * With one, only the template says where the path goes. Its two results, with and without a path,
- * become one url: `{{.Path}}` is `{*}`, and what stands there without a path is the default.
- * Throws the Fault of a template without an equal here.
+ * With one, only the template says where the path goes. A template has two results, with a path and
+ * without one. They become one url: `{{.Path}}` is `{*}`, and the text of the result without a path
+ * is its default. Throws the Fault of a template that no url here can express.
  */
 export function fromTemplate(long: string): TargetFields {
   if (long.length > MAX_TEMPLATE_LENGTH) throw badRequest('its url is too long')

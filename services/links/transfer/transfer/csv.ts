@@ -10,9 +10,9 @@ import {
   type Row,
 } from './rows.ts'
 
-/** What may stand between the cells of a line. */
+/** The separators of cells that are recognised. */
 const SEPARATORS = [',', ';', '\t'] as const
-export type Separator = (typeof SEPARATORS)[number]
+type Separator = (typeof SEPARATORS)[number]
 
 /** A line of cells, with the line of the file that it begins in. */
 interface Line {

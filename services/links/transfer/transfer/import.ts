@@ -71,7 +71,7 @@ type ExistingLink = Omit<Link, 'owners'>
 
 type LineResult = Pick<LineReport, 'outcome' | 'message'>
 
-/** As whom an import writes urls. */
+/** The urls of an import are checked as those that an admin writes. */
 const WRITER: UrlWriter = { ids: [], role: 'admin' }
 
 /** The number of lines that are looked up, and links that are stored, by one statement. */
@@ -260,8 +260,8 @@ async function namesLeft(tx: Executor, links: readonly NewLink[]) {
 }
 
 /**
- * Gives the links that were created; the slugs of the others are taken. And the aliases that were
- * left out, because other links have them.
+ * Gives the links that were created: the slugs of the others are taken. Also gives the aliases that
+ * were left out, because other links have them.
  */
 async function addLinks(tx: Executor, links: readonly NewLink[], actor: string, at: Date) {
   const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))

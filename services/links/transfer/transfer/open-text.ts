@@ -1,4 +1,4 @@
-/** What a file is, and the separator of its header, shows in its first line; so many bytes of a long one. */
+/** The first line tells the format and the separator; of a longer line, only so much is read for that. */
 const HEAD_BYTES = 64 * 1024
 
 /** A file that is text: its beginning, and all its bytes as UTF-8. */

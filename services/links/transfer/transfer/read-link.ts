@@ -161,7 +161,7 @@ export function readForeignLink(source: Source, row: Row): ImportLine {
   }
 }
 
-/** The name of a link, and the domain that it is told with. */
+/** The name of a link, and its domain; an empty one is the program's default, which no note names. */
 function nameOf({ places }: Source, { text, word }: Cells) {
   const given = word('slug') || pathOf(word('address'))
   // Trotto writes the places into the name, too.

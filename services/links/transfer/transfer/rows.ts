@@ -22,7 +22,7 @@ export interface Row {
   parts: (column: string, separator: RegExp) => readonly string[]
 }
 
-/** Columns of a file. No program exports as many; each of them is told to people. */
+/** The most columns of a file, more than any program exports: a report lists each of them. */
 export const MAX_COLUMNS = 200
 
 /** Links are far smaller. Larger ones come from files of another kind, or from an open quote. */

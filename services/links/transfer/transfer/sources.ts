@@ -31,7 +31,10 @@ export type Meaning =
   | 'created_at'
   | 'updated_at'
 
-/** A column that is not taken over, and why; or one whose loss is told at each link that has it. */
+/**
+ * What becomes of a column: a field here; nothing, and why (`left`); or nothing, which the report
+ * says at each link that has a value there, or has `false` there (`told`).
+ */
 export type Column = Meaning | { left: string } | { told: string; when?: 'false' }
 
 /** A program that links come from. */
@@ -41,7 +44,7 @@ export interface Source {
   marks: readonly string[]
   /** Of columns with one meaning, the first that has something counts. */
   columns: Readonly<Record<string, Column>>
-  /** How it writes places in addresses; `text`: it has none. */
+  /** How it writes the places of an address that a visit fills; `text`: it has none. */
   places: 'here' | 'golink' | '%s' | '{*}' | 'text'
 }
 
