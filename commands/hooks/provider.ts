@@ -15,7 +15,7 @@ import {
   setTopics,
   type Proof,
 } from '../../services/hooks/receive/providers/providers.ts'
-import { isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
+import { isSignedProvider } from '../../services/hooks/receive/schemes/provider-names.ts'
 import { readTopics } from '../../services/hooks/receive/schemes/form.ts'
 import type { AnswerChanges } from '../../services/hooks/receive/deliveries/answers.ts'
 import { ANSWER_FLAGS, answersOf } from './answer-flags.ts'

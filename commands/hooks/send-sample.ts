@@ -16,7 +16,10 @@ import {
   schemeNamed,
   schemeOf,
 } from '../../services/hooks/receive/schemes/schemes.ts'
-import { isGenericName, isSignedProvider } from '../../services/hooks/receive/schemes/secrets.ts'
+import {
+  isGenericName,
+  isSignedProvider,
+} from '../../services/hooks/receive/schemes/provider-names.ts'
 import {
   configuredSecrets,
   secretVariable,

@@ -17,7 +17,7 @@ import { createGuard } from '../../kernel/net/guard.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
 import { openFilesLimit } from '../../kernel/processes/self.ts'
 import { metricsRoute, type RenderMetrics } from '../../routes/monitoring.ts'
-import type { SigningSecrets } from '../../services/hooks/receive/schemes/secrets.ts'
+import type { SigningSecrets } from '../../services/hooks/receive/schemes/signing-secrets.ts'
 import {
   placeOf,
   urlOf,

@@ -40,7 +40,7 @@ export interface Context {
    */
   body(limit: number, eachPart?: (part: Buffer) => void): Promise<BodyResult>
   /**
-   * Looks who is connected (`kernel/processes/proc.ts`); undefined where that can't be seen, such as
+   * Looks who is connected (`kernel/processes/marked.ts`); undefined where that can't be seen, such as
    * over a unix socket or from another machine.
    */
   peerProcess(): 'marked' | 'gone' | undefined

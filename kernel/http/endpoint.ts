@@ -16,9 +16,9 @@ import type {
   Unchanging,
 } from './declaration.ts'
 import { operationOf, replacingBody } from './notes.ts'
-import { jsonReply, unlessKnown } from './reply.ts'
+import { ignoredHeader, jsonReply, unlessKnown } from './reply.ts'
 import type { Answer, Route } from './router.ts'
-import { ignoredHeader, readObject, readTexts, readTyped } from './sent.ts'
+import { readObject, readTexts, readTyped } from './sent.ts'
 import {
   audienceOf,
   formReply,

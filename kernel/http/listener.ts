@@ -14,10 +14,10 @@ import { closeServer, Connections, endOf, HTTP_TIMES } from './connections.ts'
 import { headerOf, type Context } from './context.ts'
 import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
 import { sameOriginOnly, type FaultRequest } from './reply.ts'
-import { createLogLimit, createRequestLog, type HttpMetrics } from './request-log.ts'
+import { createLogLimit, createRequestLog, requestIds, type HttpMetrics } from './request-log.ts'
 import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
 import type { Answer, FindRoute, Match } from './router.ts'
-import { peerProcess } from '../processes/proc.ts'
+import { peerProcess } from '../processes/marked.ts'
 import { noteBegun } from '../processes/watchdog.ts'
 import type { RequestLevel, WaitingRequests } from './waiting.ts'
 import { asksForWebSocket, handshakeFault, responseOn, type Upgrade } from './websocket.ts'
@@ -281,10 +281,3 @@ function refusalOf(
 
 /** What stands for a request that could not be read. */
 const NO_REQUEST: FaultRequest = { method: '', path: '', headers: {} }
-
-/** Ids of requests: unique in a process, and hardly ever the same in another. */
-function requestIds() {
-  const start = Math.random().toString(36).slice(2, 8)
-  let counter = 0
-  return () => `${start}-${(++counter).toString(36)}`
-}

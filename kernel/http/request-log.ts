@@ -120,3 +120,10 @@ export function createHttpMetrics(metrics: Metrics): HttpMetrics {
     connections: createConnectionMetrics(metrics),
   }
 }
+
+/** Ids of requests: unique in a process, and hardly ever the same in another. */
+export function requestIds() {
+  const start = Math.random().toString(36).slice(2, 8)
+  let counter = 0
+  return () => `${start}-${(++counter).toString(36)}`
+}

@@ -66,17 +66,6 @@ export async function readObject<B extends TObject>(
   return { sent, ignored: [...unknown, ...differing] }
 }
 
-/** Names of members that an answer lists; longer ones and others are left out. */
-const SHOWN_NAME = /^[\w.-]{1,64}$/
-const MAX_SHOWN_NAMES = 10
-
-/** The header that names members which were ignored, so that nobody believes in them. */
-export function ignoredHeader(ignored: readonly string[]): Readonly<Record<string, string>> {
-  const names = ignored.filter((name) => SHOWN_NAME.test(name))
-  if (names.length === 0) return {}
-  return { 'ignored-members': names.slice(0, MAX_SHOWN_NAMES).join(', ') }
-}
-
 /** A field of a form that is a file: in base64, and empty where none was chosen. */
 export const FileField = withDefault(Type.String({ contentEncoding: 'base64' }), '')
 

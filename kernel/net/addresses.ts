@@ -173,18 +173,6 @@ export function clientAddress(
   return client
 }
 
-/** `203.0.113.7` → `203.0.113.0/24`, IPv6 → its /48: enough to recognise a sender's network. */
-export function redactAddress(address: string): string {
-  if (isIP(address) === 4) return address.replace(/\.\d+$/, '.0/24')
-  if (isIP(address) !== 6) return 'unknown'
-  const [head = ''] = address.split('::')
-  const groups = head
-    .split(':')
-    .slice(0, 3)
-    .filter((group) => group !== '')
-  return `${groups.join(':')}::/48`
-}
-
 function stripPort(entry: string) {
   const bracketed = /^\[([^\]]+)\](?::\d+)?$/.exec(entry)
   if (bracketed !== null) return bracketed[1] ?? ''

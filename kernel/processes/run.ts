@@ -5,7 +5,7 @@ import type { Writable } from 'node:stream'
 import { codeOf, messageOf } from '../log.ts'
 import { pause } from '../time.ts'
 import { LAST_OUTPUT_MS, readOutput, type TakeOutput } from './output.ts'
-import { endHolders, endMarked, kill, MARKER, markedNow } from './proc.ts'
+import { endHolders, endMarked, kill, MARKER, markedNow } from './marked.ts'
 
 export interface ProcessOptions {
   cwd?: string

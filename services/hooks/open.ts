@@ -15,7 +15,7 @@ import { openRejections } from './receive/rejections.ts'
 import { createSecretUses } from './receive/providers/secret-uses.ts'
 import { startRetention } from './settings.ts'
 import { keepFetchedKeys } from './receive/schemes/key-cache.ts'
-import type { SigningSecrets } from './receive/schemes/secrets.ts'
+import type { SigningSecrets } from './receive/schemes/signing-secrets.ts'
 import { openStatus } from './log/status.ts'
 import { openStream, type EventStream } from './log/stream.ts'
 

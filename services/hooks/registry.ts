@@ -9,7 +9,9 @@ import { repeat, reportsTo } from '../../kernel/repeat.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { RandomBytes } from '../../kernel/tokens.ts'
 import { schemeNamed } from './receive/schemes/schemes.ts'
-import { configuredOf, isSignedProvider, type SigningSecrets } from './receive/schemes/secrets.ts'
+import { isSignedProvider } from './receive/schemes/provider-names.ts'
+import type { SigningSecrets } from './receive/schemes/signing-secrets.ts'
+import { configuredOf } from './receive/schemes/secrets.ts'
 
 /** What the parts of the service are made from. */
 export interface HooksParts {

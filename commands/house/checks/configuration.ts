@@ -1,5 +1,5 @@
 import { hostName, isLoopbackName } from '../../../kernel/net/addresses.ts'
-import { SIGNED_PROVIDERS } from '../../../services/hooks/receive/schemes/secrets.ts'
+import { SIGNED_PROVIDERS } from '../../../services/hooks/receive/schemes/provider-names.ts'
 import { secretVariable } from '../../../services/hooks/receive/schemes/configured-secrets.ts'
 import {
   areKnown,

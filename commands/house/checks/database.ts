@@ -15,10 +15,8 @@ import {
 } from '../../../db/server.ts'
 import { Unavailable } from '../../../kernel/fault.ts'
 import { messageOf } from '../../../kernel/log.ts'
-import {
-  acceptsPrevious,
-  type SigningSecrets,
-} from '../../../services/hooks/receive/schemes/secrets.ts'
+import type { SigningSecrets } from '../../../services/hooks/receive/schemes/signing-secrets.ts'
+import { acceptsPrevious } from '../../../services/hooks/receive/schemes/secrets.ts'
 import {
   describeUnreadable,
   keyDifference,

@@ -7,7 +7,8 @@ import { messageOf } from '../../../kernel/log.ts'
 import { alarmsOf, openAlarms, type AlarmKind, type ProviderAlarm } from '../receive/alarms.ts'
 import { readProviders } from '../receive/providers/providers.ts'
 import type { HooksParts, Registry } from '../registry.ts'
-import { mayDeliver, secretStatus, type SigningSecrets } from '../receive/schemes/secrets.ts'
+import type { SigningSecrets } from '../receive/schemes/signing-secrets.ts'
+import { mayDeliver, secretStatus } from '../receive/schemes/secrets.ts'
 
 /** A provider as the stream's `status` message has it. */
 type ProviderLine = ReturnType<typeof toLine>

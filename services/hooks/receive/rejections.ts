@@ -1,9 +1,9 @@
+import { isIP } from 'node:net'
 import {
   rejectionQueries as q,
   UNKNOWN_PROVIDER,
   type Rejection,
 } from '../../../db/hooks/receive/rejections.ts'
-import { redactAddress } from '../../../kernel/net/addresses.ts'
 import { reportsTo, startNumberedBatches } from '../../../kernel/repeat.ts'
 import type { HooksParts } from '../registry.ts'
 
@@ -118,4 +118,16 @@ function count({ sums }: Gathered, { provider, status, at, wrongSecret }: Reject
   if (wrongSecret === true) sum.wrong++
   if (sum.last_at < at) sum.last_at = at
   sums.set(key, sum)
+}
+
+/** `203.0.113.7` → `203.0.113.0/24`, IPv6 → its /48: enough to recognise a sender's network. */
+export function redactAddress(address: string): string {
+  if (isIP(address) === 4) return address.replace(/\.\d+$/, '.0/24')
+  if (isIP(address) !== 6) return 'unknown'
+  const [head = ''] = address.split('::')
+  const groups = head
+    .split(':')
+    .slice(0, 3)
+    .filter((group) => group !== '')
+  return `${groups.join(':')}::/48`
 }

@@ -10,12 +10,14 @@ import {
   type Route,
 } from '../../../../kernel/http/router.ts'
 import type { Operation } from '../../../../kernel/openapi.ts'
+import type {
+  DeliveryHead,
+  Receiver,
+  Receiving,
+} from '../../../../services/hooks/receive/deliveries/receiving.ts'
 import {
   startGeneric,
   startSigned,
-  type DeliveryHead,
-  type Receiver,
-  type Receiving,
 } from '../../../../services/hooks/receive/deliveries/deliveries.ts'
 import { overloaded } from '../../../../services/hooks/receive/deliveries/refusals.ts'
 import { rejected, rejectedPath } from '../../../../services/hooks/receive/deliveries/rejected.ts'

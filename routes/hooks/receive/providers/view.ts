@@ -17,11 +17,9 @@ import {
 import { recoveriesOf } from '../../../../services/hooks/receive/recoveries/recoveries.ts'
 import { schemeNote, senderInfo } from '../../../../services/hooks/receive/schemes/describe.ts'
 import { presetNamed, schemeOf } from '../../../../services/hooks/receive/schemes/schemes.ts'
-import {
-  configuredOf,
-  isSignedProvider,
-  type SigningSecrets,
-} from '../../../../services/hooks/receive/schemes/secrets.ts'
+import { isSignedProvider } from '../../../../services/hooks/receive/schemes/provider-names.ts'
+import type { SigningSecrets } from '../../../../services/hooks/receive/schemes/signing-secrets.ts'
+import { configuredOf } from '../../../../services/hooks/receive/schemes/secrets.ts'
 import { secretVariable } from '../../../../services/hooks/receive/schemes/configured-secrets.ts'
 import { isSignable } from '../../../../services/hooks/receive/schemes/signing.ts'
 import type { HooksRoutes } from '../../kit.ts'

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import type { Typed } from '../../../../kernel/http/view.ts'
-import { isGenericName } from '../../../../services/hooks/receive/schemes/secrets.ts'
+import { isGenericName } from '../../../../services/hooks/receive/schemes/provider-names.ts'
 import {
   DestinationForm,
   DestinationUpdate,

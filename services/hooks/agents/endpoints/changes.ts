@@ -6,7 +6,7 @@ import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import { makeChange, type ChangeTools } from '../../../audit.ts'
 import { makeToken } from '../../receive/schemes/keys.ts'
-import { isGenericName } from '../../receive/schemes/secrets.ts'
+import { isGenericName } from '../../receive/schemes/provider-names.ts'
 
 /** What the form of a new endpoint sends. */
 export const EndpointForm = Type.Object({

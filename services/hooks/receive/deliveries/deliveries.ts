@@ -1,5 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http'
-import type { SavedEvent } from '../../../../db/hooks/receive/deliveries.ts'
 import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
 import {
   badRequest,
@@ -10,9 +8,8 @@ import {
 } from '../../../../kernel/fault.ts'
 import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { allowOf, takesMethod, toAnswer } from './answers.ts'
-import { contentOf, storedReading, type BodyReader, type ReadBody } from './body.ts'
+import { contentOf, storedReading, type ReadBody } from './body.ts'
 import { cleanText, fieldsAt, idOfBytes, type Content } from './fields.ts'
-import type { Ingest } from './ingest.ts'
 import {
   BODY_UNREADABLE,
   disabled,
@@ -25,28 +22,23 @@ import {
   UNKNOWN_GENERIC,
   UNKNOWN_SIGNED,
 } from './refusals.ts'
+import type { DeliveryHead, Received, Receiver, Receiving } from './receiving.ts'
 import { rejected, rejectedPath } from './rejected.ts'
 import { isLoop } from '../installation.ts'
-import type { SecretUses } from '../providers/secret-uses.ts'
-import type { Registry } from '../../registry.ts'
-import type { Rejections } from '../rejections.ts'
 import { redactUrlTokens, storedHeaders, storedQuery } from '../../redact.ts'
 import { answerUnsigned, answerVerified, type PlainAnswer } from '../schemes/handshakes.ts'
 import { verifyFetched } from '../schemes/fetched.ts'
-import type { FetchedKeys } from '../schemes/key-cache.ts'
-import type { Subscriptions } from './subscriptions.ts'
 import { withLikeness } from '../schemes/recognise.ts'
 import { needsJson, placesOf, presetNamed, schemeOf } from '../schemes/schemes.ts'
 import type { Scheme } from '../schemes/scheme.ts'
+import { isSignedProvider } from '../schemes/provider-names.ts'
 import {
   acceptsPrevious,
-  isSignedProvider,
   keysAt,
   mayDeliver,
   placesOfTokens,
   presentedToken,
   tokenMatches,
-  type SigningSecrets,
 } from '../schemes/secrets.ts'
 import {
   bodyStaleness,
@@ -54,50 +46,6 @@ import {
   type Keys,
   type Unverified,
 } from '../schemes/signatures.ts'
-
-/** What comes of a delivery before its body. */
-export interface DeliveryHead {
-  provider: string
-  headers: IncomingHttpHeaders
-  /** Name and value in turn, as received. */
-  rawHeaders: readonly string[]
-  method: string
-  path: string
-  /** The query's text, which may hold a token. */
-  search: string
-  client: string
-  receivedAt: Date
-}
-
-/** A delivery whose body is still arriving. */
-export interface Receiving {
-  /** Takes the body's bytes as they arrive. */
-  update: (part: Buffer) => void
-  /** Verifies and stores the delivery; called once, with the whole body. */
-  finish: (body: Buffer) => Promise<Received>
-}
-
-/**
- * An accepted request: `acknowledged` is a stored event with the answer of the contract. `answered`
- * has another answer: an operator chose it, or the request checks the address.
- */
-export type Received =
-  | { kind: 'acknowledged'; saved: SavedEvent; status: 200 | 202 | 204 }
-  | { kind: 'answered'; answer: PlainAnswer }
-
-/** What receives deliveries. */
-export interface Receiver {
-  registry: Registry
-  ingest: Ingest
-  readBody: BodyReader
-  secrets: SigningSecrets
-  secretUses: SecretUses
-  rejections: Rejections
-  fetchedKeys: FetchedKeys
-  subscriptions: Subscriptions
-  freshnessSeconds: () => number
-  baseUrl: () => string
-}
 
 /**
  * Starts a delivery to a signed receiver (hooks.md section 4): it is verified, then read, then

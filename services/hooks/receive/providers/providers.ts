@@ -18,15 +18,9 @@ import { checkMethods, type AnswerChanges } from '../deliveries/answers.ts'
 import { secretForm } from '../schemes/describe.ts'
 import { isSecretText, keyOf, makeSigningSecret, makeToken } from '../schemes/keys.ts'
 import { schemeNamed, schemeOf } from '../schemes/schemes.ts'
-import {
-  isGenericName,
-  isSignedProvider,
-  mayDeliver,
-  secretStatus,
-  SecretStatus,
-  type SignedProvider,
-  type SigningSecrets,
-} from '../schemes/secrets.ts'
+import { isGenericName, isSignedProvider, type SignedProvider } from '../schemes/provider-names.ts'
+import type { SigningSecrets } from '../schemes/signing-secrets.ts'
+import { mayDeliver, secretStatus, SecretStatus } from '../schemes/secrets.ts'
 import { secretVariable } from '../schemes/configured-secrets.ts'
 
 /** What counts as recent: on the pages, in the stream's status and in the API alike. */

@@ -1,13 +1,8 @@
 import { createSecretBox, DAMAGED, type SecretBox } from '../../../../kernel/secret-box.ts'
 import type { RandomBytes } from '../../../../kernel/tokens.ts'
 import { keyOf } from './keys.ts'
-import {
-  SIGNED_PROVIDERS,
-  type ProviderSecrets,
-  type SignedProvider,
-  type SigningSecrets,
-  type StoredKey,
-} from './secrets.ts'
+import { SIGNED_PROVIDERS, type SignedProvider } from './provider-names.ts'
+import type { ProviderSecrets, SigningSecrets, StoredKey } from './signing-secrets.ts'
 
 type SecretVariable = `HOOKS_${Uppercase<SignedProvider>}_SECRET`
 

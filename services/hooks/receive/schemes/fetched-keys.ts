@@ -6,28 +6,10 @@ import {
   stringOf,
   type JsonObject,
 } from '../../../../kernel/json.ts'
-import type { Outbound, OutboundResult } from '../../../../kernel/net/outbound.ts'
+import type { OutboundResult } from '../../../../kernel/net/outbound.ts'
+import type { Fetched, KeySet, PublicKey } from './key-cache.ts'
 
 // Public keys that are fetched from senders: bounded in time and bytes, and kept by `keepFetchedKeys`.
-
-/** A key of a sender, and when it may be used. */
-export interface PublicKey {
-  key: KeyObject
-  from?: Date
-  until?: Date
-}
-
-/** Keys by their ids, or why there are none. */
-type Fetched = ReadonlyMap<string, PublicKey> | { problem: string }
-
-/** Keys that are fetched together. */
-export interface KeySet {
-  /** What they are kept under. */
-  name: string
-  /** The provider that needs them: it asks for new names and ids once a minute at most. */
-  source: string
-  fetch: (network: Outbound) => Promise<Fetched>
-}
 
 const TIMEOUT_MS = 5_000
 /** Of a certificate with its chain, or the keys of an issuer. */

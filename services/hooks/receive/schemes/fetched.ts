@@ -1,14 +1,8 @@
 import { createHash, verify } from 'node:crypto'
 import type { Expected } from '../../../../db/hooks/receive/providers.ts'
 import { isList, parseObject, type JsonObject } from '../../../../kernel/json.ts'
-import {
-  certificateAt,
-  keyByPlaid,
-  keysOfIssuer,
-  type KeySet,
-  type PublicKey,
-} from './fetched-keys.ts'
-import type { FetchedKeys } from './key-cache.ts'
+import { certificateAt, keyByPlaid, keysOfIssuer } from './fetched-keys.ts'
+import type { FetchedKeys, KeySet, PublicKey } from './key-cache.ts'
 import { isSignedBy, readKeyedJwt, type KeyedJwt } from './jwt.ts'
 import type { AddressForm, CertificateKey, Scheme } from './scheme.ts'
 import { signedTexts, type Head } from './signed-text.ts'

@@ -1,8 +1,27 @@
+import type { KeyObject } from 'node:crypto'
 import { unavailable } from '../../../../kernel/fault.ts'
 import type { Log } from '../../../../kernel/log.ts'
 import type { Outbound } from '../../../../kernel/net/outbound.ts'
 import type { Clock } from '../../../../kernel/time.ts'
-import type { KeySet, PublicKey } from './fetched-keys.ts'
+
+/** A key of a sender, and when it may be used. */
+export interface PublicKey {
+  key: KeyObject
+  from?: Date
+  until?: Date
+}
+
+/** Keys by their ids, or why there are none. */
+export type Fetched = ReadonlyMap<string, PublicKey> | { problem: string }
+
+/** Keys that are fetched together. */
+export interface KeySet {
+  /** What they are kept under. */
+  name: string
+  /** The provider that needs them: it asks for new names and ids once a minute at most. */
+  source: string
+  fetch: (network: Outbound) => Promise<Fetched>
+}
 
 /** The keys of senders; see `keepFetchedKeys`. */
 export type FetchedKeys = ReturnType<typeof keepFetchedKeys>

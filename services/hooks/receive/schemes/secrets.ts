@@ -1,55 +1,13 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import Type from 'typebox'
-import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
-import type { SecretBox } from '../../../../kernel/secret-box.ts'
+import type { Provider } from '../../../../db/hooks/receive/providers.ts'
 import { hashToken } from '../../../../kernel/tokens.ts'
 import { schemeNamed } from './schemes.ts'
 import type { Keys } from './signatures.ts'
 import type { Key } from './scheme.ts'
-
-/** The providers that always exist; their deliveries are signed (hooks.md section 5). */
-export const SIGNED_PROVIDERS = ['code_host', 'payments', 'chat'] as const
-export type SignedProvider = (typeof SIGNED_PROVIDERS)[number]
-
-export function isSignedProvider(name: string): name is SignedProvider {
-  return SIGNED_PROVIDERS.some((signed) => signed === name)
-}
-
-/** True for a name that `/webhooks/generic/{name}` can have (hooks.md section 4). */
-export function isGenericName(name: string): boolean {
-  return /^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)
-}
-
-/**
- * Secrets of a signed provider: all `accepted` ones verify; `retired` ones only explain a
- * mismatch.
- */
-export interface ProviderSecrets {
-  accepted: readonly string[]
-  retired: readonly string[]
-  /** When this process found the accepted ones configured: a use noted before is of others. */
-  since: Date
-}
-
-/** The key in a stored secret, or why it can't be read. */
-export type StoredKey = { key: Key } | { problem: string }
-
-/** A provider with a stored secret. */
-type Sealed = Pick<Provider, 'name' | 'scheme' | 'signing_secret'> &
-  Partial<Pick<Provider, 'previous_signing_secret'>>
-
-/** The secrets by which deliveries are signed. */
-export interface SigningSecrets {
-  /** The configured secrets of a signed provider; undefined before they are configured. */
-  of(provider: SignedProvider): ProviderSecrets | undefined
-  /**
-   * Encrypts the stored secrets of providers, the same while its key is; undefined without a key.
-   */
-  box(): SecretBox | undefined
-  /** The key in a stored secret of a provider. */
-  keyIn(provider: Sealed, which?: SecretName): StoredKey
-}
+import { isSignedProvider } from './provider-names.ts'
+import type { ProviderSecrets, Sealed, SigningSecrets } from './signing-secrets.ts'
 
 /** What the configuration says of a provider's secrets; it wins over a stored secret. */
 export function configuredOf(secrets: SigningSecrets, name: string): ProviderSecrets | undefined {

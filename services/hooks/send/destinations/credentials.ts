@@ -5,7 +5,7 @@ import { secretForm } from '../../receive/schemes/describe.ts'
 import { keyOf } from '../../receive/schemes/keys.ts'
 import { schemeNamed } from '../../receive/schemes/schemes.ts'
 import type { Scheme, Key } from '../../receive/schemes/scheme.ts'
-import type { SigningSecrets } from '../../receive/schemes/secrets.ts'
+import type { SigningSecrets } from '../../receive/schemes/signing-secrets.ts'
 import { CONFIGURED, unprocessable, type GivenCredentials } from './form.ts'
 
 // The credentials with which a destination proves itself to its receiver. They are stored

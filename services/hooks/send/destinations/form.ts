@@ -5,7 +5,7 @@ import { field, parsed } from '../../../../kernel/validate.ts'
 import { columnsOf, readMembers, readSince, SINCE_FORM } from '../../log/events/filter.ts'
 import { parseTarget, TARGET_FORM } from '../replays/outgoing.ts'
 import { SCHEME_NAMES, schemeNamed } from '../../receive/schemes/schemes.ts'
-import { isGenericName } from '../../receive/schemes/secrets.ts'
+import { isGenericName } from '../../receive/schemes/provider-names.ts'
 import { isSignable } from '../../receive/schemes/signing.ts'
 
 // What is configured of a destination: the fields of the pages, the members of the API and the

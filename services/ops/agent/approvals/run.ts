@@ -1,6 +1,7 @@
 import { approvalQueries as q, type Running } from '../../../../db/ops/agent/approvals.ts'
 import { messageOf } from '../../../../kernel/log.ts'
-import { endMarked, isAlive } from '../../../../kernel/processes/proc.ts'
+import { endMarked } from '../../../../kernel/processes/marked.ts'
+import { isAlive } from '../../../../kernel/processes/proc.ts'
 import { repeat, reportsTo, retryWhileUnavailable } from '../../../../kernel/repeat.ts'
 import { runAdmitted } from '../operations/run.ts'
 import { operationMarker } from '../sessions/leases.ts'

@@ -3,7 +3,8 @@ import { operationQueries as operations } from '../../../../db/ops/agent/operati
 import { sessionQueries as q, type Lease } from '../../../../db/ops/agent/sessions.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import { addEvent } from '../../events.ts'
-import { endMarked, isAlive } from '../../../../kernel/processes/proc.ts'
+import { endMarked } from '../../../../kernel/processes/marked.ts'
+import { isAlive } from '../../../../kernel/processes/proc.ts'
 import type { OutputOptions } from './output.ts'
 
 export interface LeaseOptions extends Pick<OutputOptions, 'db' | 'clock' | 'log'> {

@@ -17,7 +17,7 @@ import {
 } from '../../../../kernel/repeat.ts'
 import type { RandomBytes } from '../../../../kernel/tokens.ts'
 import type { Config } from '../../config.ts'
-import { endMarked } from '../../../../kernel/processes/proc.ts'
+import { endMarked } from '../../../../kernel/processes/marked.ts'
 import { MAX_RUN_MS } from '../runners/allowance.ts'
 import { failedOutcome, type Job, type Outcome, type Runner } from '../runners/runner.ts'
 import { openOutput, type Output, type OutputOptions } from './output.ts'
