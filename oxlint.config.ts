@@ -40,7 +40,7 @@ function imports(
   const others = SERVICES.filter((name) => service !== undefined && name !== service)
   const allowed = [
     ...['./**', '../**', 'node:*', 'node:*/*'],
-    ...['typebox', ...packages].flatMap((name) => [name, `${name}/*`]),
+    ...packages.flatMap((name) => [name, `${name}/*`]),
   ]
   const patterns = [
     { regex: `^(\\.\\./)+(${above})/`, message: 'imports go down only' },
@@ -119,6 +119,7 @@ export default {
       }),
     ),
     imports('kernel/**', 'kernel'),
+    imports('kernel/{schema,validate}.ts', 'kernel', { packages: ['typebox'] }),
     imports('kernel/http/websocket.ts', 'kernel', { packages: ['ws'] }),
     imports('kernel/cron.ts', 'kernel', { packages: ['croner'] }),
     ...['routes', 'html', 'services', 'db'].flatMap((floor) => {

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema } from './schema.ts'
 import type { Route } from './http/router.ts'
 import { isList } from './json.ts'
 

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { buffer } from 'node:stream/consumers'
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from '../../kernel/schema.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { codeOf } from '../../kernel/log.ts'
 import { parseJson, parseObject, stringOf } from '../../kernel/json.ts'

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Provider, SecretName } from '../../../../db/hooks/receive/providers.ts'
 import type { SecretBox } from '../../../../kernel/secret-box.ts'
 import { hashToken } from '../../../../kernel/tokens.ts'
