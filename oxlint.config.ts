@@ -50,6 +50,7 @@ function imports(
       message: 'a wing imports those below',
     })),
     ...others.map((other) => ({ regex: `/${other}/`, message: 'no service imports another' })),
+    { regex: '^node:http$', allowTypeImports: true, message: 'see kernel/http/node-http.ts' },
     {
       group: ['**', ...allowed.map((name) => `!${name}`), 'node:process'],
       message: 'a package is imported in one place: see oxlint.config.ts',
@@ -104,7 +105,7 @@ export default {
       files: [
         'server.ts',
         'commands/**',
-        'kernel/{config,processes/*}.ts',
+        'kernel/{config,processes/*,http/node-http}.ts',
         'db/embedded/create.ts',
       ],
       rules: { 'no-restricted-globals': 'off' },

@@ -73,6 +73,7 @@ const IMPORTS: readonly (readonly [string, string, string?])[] = [
   ['db/links/aside.ts', '../hooks/events.ts', ASIDE],
   ['kernel/http/websocket.ts', 'ws'],
   ['kernel/package.ts', 'ws', PACKAGE],
+  ['kernel/http/client.ts', 'node:http', 'see kernel/http/node-http.ts'],
   ['db/links/package.ts', 'postgres'],
   ['services/ops/package.ts', 'postgres', PACKAGE],
   ['db/embedded/package.ts', '@electric-sql/pglite/nodefs'],

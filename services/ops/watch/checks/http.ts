@@ -1,5 +1,5 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { urlToHttpOptions } from 'node:url'
+import { http } from '../../../../kernel/http/node-http.ts'
 import * as Type from '../../../../kernel/schema.ts'
 import { charsetOf } from '../../../../kernel/http/charset.ts'
 import { exactText, parseExact, readMember } from '../../../../kernel/json-text.ts'
@@ -239,8 +239,8 @@ export function areHeaders(headers: Readonly<Record<string, string>>): boolean {
 
 function isHeader([name, value]: readonly [string, string]): boolean {
   try {
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
+    http.validateHeaderName(name)
+    http.validateHeaderValue(name, value)
     return true
   } catch {
     return false
