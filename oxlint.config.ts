@@ -40,7 +40,7 @@ function imports(
   const others = SERVICES.filter((name) => service !== undefined && name !== service)
   const allowed = [
     ...['./**', '../**', 'node:*', 'node:*/*'],
-    ...['typebox', ...packages].flatMap((name) => [name, `${name}/*`]),
+    ...packages.flatMap((name) => [name, `${name}/*`]),
   ]
   const patterns = [
     { regex: `^(\\.\\./)+(${above})/`, message: 'imports go down only' },
@@ -50,6 +50,7 @@ function imports(
       message: 'a wing imports those below',
     })),
     ...others.map((other) => ({ regex: `/${other}/`, message: 'no service imports another' })),
+    { regex: '^node:http$', allowTypeImports: true, message: 'see kernel/http/node-http.ts' },
     {
       group: ['**', ...allowed.map((name) => `!${name}`), 'node:process'],
       message: 'a package is imported in one place: see oxlint.config.ts',
@@ -104,7 +105,7 @@ export default {
       files: [
         'server.ts',
         'commands/**',
-        'kernel/{config,processes/*}.ts',
+        'kernel/{config,processes/*,http/node-http}.ts',
         'db/embedded/create.ts',
       ],
       rules: { 'no-restricted-globals': 'off' },
@@ -119,6 +120,7 @@ export default {
       }),
     ),
     imports('kernel/**', 'kernel'),
+    imports('kernel/{schema,validate}.ts', 'kernel', { packages: ['typebox'] }),
     imports('kernel/http/websocket.ts', 'kernel', { packages: ['ws'] }),
     imports('kernel/cron.ts', 'kernel', { packages: ['croner'] }),
     ...['routes', 'html', 'services', 'db'].flatMap((floor) => {

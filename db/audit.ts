@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { exec, many, one, sqlFile, Timestamp } from './sql-file.ts'
 
 /** A change as its line in the audit tells it. */

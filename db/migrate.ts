@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { assetNames, assetText } from '../kernel/assets.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor } from './client.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { Bytes, exec, many, nullable, one, optional, sqlFile, Timestamp } from './sql-file.ts'
 
 export const Level = Type.Enum(['info', 'warning', 'critical'])

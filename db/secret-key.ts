@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { Bytes, exec, one, optional, sqlFile } from './sql-file.ts'
 
 const Mark = Type.Object({ mark: Bytes })

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { Unavailable } from '../kernel/fault.ts'
 import { messageOf } from '../kernel/log.ts'
 import type { Database, Executor } from './client.ts'

@@ -1,4 +1,5 @@
-import Type, { type Static, type TSchema } from 'typebox'
+import * as Type from '../kernel/schema.ts'
+import type { Static, TSchema } from '../kernel/schema.ts'
 import { assetNames, assetText } from '../kernel/assets.ts'
 import type { Executor, Query } from './client.ts'
 

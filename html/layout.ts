@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../kernel/fault.ts'
 import { html, type Html, type Printable } from '../kernel/html.ts'
 import type { Page, View } from '../kernel/http/view.ts'
@@ -186,11 +185,10 @@ function keysOf(navigation: readonly Entry[]): readonly string[] {
 }
 
 /** A refused or failed request, as its page shows it. */
-export type ShownFault = Pick<Fault, 'status' | 'message'>
+export type ShownFault = Pick<Fault, 'status' | 'title' | 'message'>
 
 /** The page of a refused or failed request: what happened, and `ways` on. */
-export function errorPage({ status, message }: ShownFault, ways: Printable): Page {
-  const title = STATUS_CODES[status] ?? 'Error'
+export function errorPage({ status, title, message }: ShownFault, ways: Printable): Page {
   return {
     title: `${status} ${title}`,
     section: 'none',

@@ -1,3 +1,5 @@
+import { http } from './http/node-http.ts'
+
 interface FaultOptions {
   /** The input that is wrong. */
   field?: string
@@ -36,6 +38,11 @@ export class Fault extends Error {
     this.fields = fields ?? (field === undefined ? {} : { [field]: message })
     this.advice = advice
     this.headers = headers
+  }
+
+  /** The name of the status, such as `Not Found`. */
+  get title(): string {
+    return http.STATUS_CODES[this.status] ?? 'Error'
   }
 }
 

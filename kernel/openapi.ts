@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http'
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema } from './schema.ts'
 import type { Route } from './http/router.ts'
+import { http } from './http/node-http.ts'
 import { isList } from './json.ts'
 
 interface Members {
@@ -129,7 +129,7 @@ function refusalsOf({ refusals, replies }: Operation) {
 
 /** `BadRequest` for 400, and so on. */
 function refusalName(status: number) {
-  return (STATUS_CODES[status] ?? `Status${status}`).replaceAll(/[^A-Za-z]/g, '')
+  return (http.STATUS_CODES[status] ?? `Status${status}`).replaceAll(/[^A-Za-z]/g, '')
 }
 
 /** Shows schemas for people, and those that equal a named one by its name. */

@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TSchema, type TSchemaOptions } from 'typebox'
+import * as Type from './schema.ts'
+import type { Static, TObject, TSchema, TSchemaOptions } from './schema.ts'
 import type { TLocalizedValidationError } from 'typebox/error'
 // Not `typebox/compile` and `typebox/value`, which load all that changes values, 3 MiB.
 import { Compile, Pointer, type Validator } from 'typebox/schema'
@@ -79,7 +80,7 @@ export function field<T extends TSchema>(
   messages: Messages,
   ...rules: readonly Rule<Static<T>>[]
 ): T {
-  return copyWith(schema, { [CHECKS]: { value: { messages, rules } } })
+  return Type.copyWith(schema, { [CHECKS]: { value: { messages, rules } } })
 }
 
 /**
@@ -91,7 +92,7 @@ export function parsed<T extends TSchema>(
   messages: Messages,
   read: (given: unknown) => Static<T> | undefined,
 ): T {
-  return copyWith(schema, { [CHECKS]: { value: { messages, rules: [], read } } })
+  return Type.copyWith(schema, { [CHECKS]: { value: { messages, rules: [], read } } })
 }
 
 /**
@@ -99,7 +100,7 @@ export function parsed<T extends TSchema>(
  * inside of `field` and `parsed`. A default of null is not shown in the API's document.
  */
 export function withDefault<T extends TSchema>(schema: T, value: Static<T>): T {
-  const shown = copyWith(schema, { default: { value, enumerable: value !== null } })
+  const shown = Type.copyWith(schema, { default: { value, enumerable: value !== null } })
   return Type.Optional(shown) as unknown as T
 }
 
@@ -254,7 +255,7 @@ function validField(name: string, schema: TSchema, value: unknown) {
 }
 
 /** The type of a schema, such as `string`; undefined unless it has exactly one. */
-function typeOf(schema: TSchema) {
+export function typeOf(schema: TSchema) {
   const { type } = schema as { type?: unknown }
   return typeof type === 'string' ? type : undefined
 }
@@ -284,9 +285,4 @@ function faultOf(name: string, message: Message) {
 
 function checksOf(schema: TSchema) {
   return (schema as CheckedSchema)[CHECKS] ?? { messages: 'is not valid', rules: [] }
-}
-
-/** A copy with further properties: others may use the schema without them. */
-function copyWith<T extends TSchema>(schema: T, more: PropertyDescriptorMap) {
-  return Object.defineProperties({}, { ...Object.getOwnPropertyDescriptors(schema), ...more }) as T
 }

@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox'
+import * as Type from '../kernel/schema.ts'
+import type { Static } from '../kernel/schema.ts'
 import { auditQueries, type Change } from '../db/audit.ts'
 import type { Database } from '../db/client.ts'
 import type { AuditPage } from '../html/audit.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../kernel/schema.ts'
 import { docsSearchView, docView, MAX_SEARCH_TEXT } from '../html/docs.ts'
 import { found } from '../kernel/fault.ts'
 import type { Access, Endpoint } from '../kernel/http/declaration.ts'

@@ -1,7 +1,8 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { buffer } from 'node:stream/consumers'
-import type { Static, TSchema } from 'typebox'
+import { http } from '../../kernel/http/node-http.ts'
+import type { Static, TSchema } from '../../kernel/schema.ts'
 import { Fault } from '../../kernel/fault.ts'
 import { codeOf } from '../../kernel/log.ts'
 import { parseJson, parseObject, stringOf } from '../../kernel/json.ts'
@@ -140,12 +141,12 @@ function causesOf(error: Error): readonly unknown[] {
 
 function requestTo(from: URL, path: string, options: RequestOptions) {
   if (from.protocol === 'unix:') {
-    return httpRequest({ ...options, socketPath: from.pathname, path })
+    return http.request({ ...options, socketPath: from.pathname, path })
   }
   const base = new URL(from)
   base.search = ''
   base.hash = ''
-  const request = from.protocol === 'https:' ? httpsRequest : httpRequest
+  const request = from.protocol === 'https:' ? httpsRequest : http.request
   return request(new URL(trimEnd(base.href, /\//) + path), options)
 }
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { TObject } from 'typebox'
+import type { TObject } from '../../kernel/schema.ts'
 import type { Database } from '../../db/client.ts'
 import { Fault, forbidden } from '../../kernel/fault.ts'
 import type { Log } from '../../kernel/log.ts'

@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { http } from '../../kernel/http/node-http.ts'
 import { codeOf } from '../../kernel/log.ts'
 import type { Message } from './control.ts'
 import type { Output } from './output.ts'
@@ -29,7 +30,7 @@ export async function runRemotely(
     if (NO_SERVER.includes(codeOf(error) ?? '')) return undefined
     throw error
   }
-  const outgoing = request({
+  const outgoing = http.request({
     createConnection: () => socket,
     method: 'POST',
     path: '/',

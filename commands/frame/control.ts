@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { chmodSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { finished } from 'node:stream/promises'
 import { Fault } from '../../kernel/fault.ts'
+import { http } from '../../kernel/http/node-http.ts'
 import { messageOf, type Log } from '../../kernel/log.ts'
 import { drained } from '../../kernel/http/respond.ts'
 import { UsageError, type CommandTable, type DatabaseTools } from './command.ts'
@@ -36,7 +37,7 @@ export function controlPath(dataDirectory: string): string {
  * directory.
  */
 export async function openControl(path: string, run: RunCommand, log: Log): Promise<Server> {
-  const server = createServer(async (incoming, response) => {
+  const server = http.createServer(async (incoming, response) => {
     const code = await answer(incoming, run, outputTo(response), log)
     response.write(`${JSON.stringify({ code } satisfies Message)}\n`)
     // A caller that is still sending would take the end of the reply for a failure.

@@ -1,7 +1,8 @@
 import { once } from 'node:events'
-import { request, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { ListenOptions } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { http } from '../../kernel/http/node-http.ts'
 import { parseObject, stringOf } from '../../kernel/json.ts'
 import { codeOf, messageOf } from '../../kernel/log.ts'
 
@@ -36,7 +37,7 @@ const ANSWER_MS = 1_000
  * programs.
  */
 export async function holderOf({ host, port, path: socketPath }: ListenOptions) {
-  const outgoing = request({
+  const outgoing = http.request({
     // All addresses, such as 0.0.0.0, lead to this host.
     host,
     port,

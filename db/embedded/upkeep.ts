@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import type { Executor } from '../client.ts'
 import { wasCanceled } from '../errors.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { nullable, exec, one, optional, sqlFile } from '../sql-file.ts'
 
 /** hooks.md section 2, Settings; 0 in a retention field means no limit. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { nullable, one, sqlFile, Uuid } from '../sql-file.ts'
 
 /** How many rows a batch has removed. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { nullable, exec, one, sqlFile } from '../sql-file.ts'
 
 const Model = nullable(Type.String())

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { Level } from '../notices.ts'
 import { nullable, Timestamp, exec, many, one, sqlFile, filtered } from '../sql-file.ts'
 

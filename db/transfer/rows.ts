@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Executor, Transaction } from '../client.ts'
-import Type, { type Static } from 'typebox'
+import * as Type from '../../kernel/schema.ts'
+import type { Static } from '../../kernel/schema.ts'
 import { nullable, many, sqlFile } from '../sql-file.ts'
 
 /** The most rows of a portion. */

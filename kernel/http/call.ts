@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TProperties } from 'typebox'
+import * as Type from '../schema.ts'
+import type { Static, TObject, TProperties } from '../schema.ts'
 import { Fault, notFound } from '../fault.ts'
 import type { Context } from './context.ts'
 import type { Access, Call, Declaration, ServiceRules } from './declaration.ts'

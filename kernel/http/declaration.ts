@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties, TSchema } from 'typebox'
+import type { Static, TObject, TProperties, TSchema } from '../schema.ts'
 import type { Fault } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Actor } from '../actor.ts'

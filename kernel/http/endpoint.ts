@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties, TSchema } from 'typebox'
+import type { Static, TObject, TProperties, TSchema } from '../schema.ts'
 import { Fault } from '../fault.ts'
 import type { Operation } from '../openapi.ts'
 import { NOTHING, routeOf, unchanged, unknownPage } from './call.ts'

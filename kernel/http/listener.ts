@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { ListenOptions, Socket } from 'node:net'
 import { wrongMethod, type Fault } from '../fault.ts'
 import { messageOf } from '../log.ts'
@@ -13,6 +13,7 @@ import { ConnectionLimit } from './connection-limit.ts'
 import { closeServer, Connections, endOf, HTTP_TIMES } from './connections.ts'
 import { headerOf, type Context } from './context.ts'
 import { ambiguity, faultOfParseError, refuseMalformed, splitTarget } from './malformed.ts'
+import { http } from './node-http.ts'
 import { sameOriginOnly, type FaultRequest } from './reply.ts'
 import { createLogLimit, createRequestLog, requestIds, type HttpMetrics } from './request-log.ts'
 import { errorReply, respond, type Exchange, type Responder } from './respond.ts'
@@ -72,7 +73,7 @@ export function createListener(options: ListenerOptions) {
     stalledMs: times.stalled,
   })
   const logLimit = createLogLimit(service, log)
-  const server = createServer({
+  const server = http.createServer({
     requireHostHeader: false,
     // Without this, Node makes a stream for each request without a body: half the cost of a
     // redirect.

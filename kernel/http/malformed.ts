@@ -1,7 +1,8 @@
-import { STATUS_CODES, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { codeOf } from '../log.ts'
 import { badRequest, Fault } from '../fault.ts'
+import { http } from './node-http.ts'
 import type { Reply } from './reply.ts'
 
 /** A name, an IPv4 address or a bracketed IPv6 one, and a port (RFC 9110 section 7.2). */
@@ -62,7 +63,7 @@ export function ambiguity(request: IncomingMessage) {
 export function refuseMalformed(socket: Socket, { status, headers, body }: Reply, id: string) {
   if (!socket.writable || typeof body !== 'string') return void socket.destroy()
   if (socket.writableLength > 0) return socket.destroySoon()
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`]
+  const lines = [`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ''}`]
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${String(value)}`)
   lines.push('x-content-type-options: nosniff', `x-request-id: ${id}`, 'connection: close')
   lines.push(`content-length: ${Buffer.byteLength(body)}`)

@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import * as Type from '../schema.ts'
+import type { Static, TObject, TSchema } from '../schema.ts'
 import type { Operation } from '../openapi.ts'
 import { isStrict } from '../validate.ts'
 import type { ReplyHeaders } from './reply.ts'

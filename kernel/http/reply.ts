@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { STATUS_CODES } from 'node:http'
 import type { Fault } from '../fault.ts'
 import { render, type Html } from '../html.ts'
 import type { Context } from './context.ts'
@@ -15,7 +14,7 @@ export type FaultReply = (fault: Fault, request: FaultRequest) => Reply
 export function problem(fault: Fault, instance: string): Reply {
   const body = {
     type: 'about:blank',
-    title: STATUS_CODES[fault.status] ?? 'Error',
+    title: fault.title,
     status: fault.status,
     detail: fault.message,
     instance,

@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema } from '../schema.ts'
 import type { ChannelReply } from './websocket.ts'
 import type { Context, RequestKind } from './context.ts'
 import type { Access } from '../net/guard.ts'

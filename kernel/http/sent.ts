@@ -1,8 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import * as Type from '../schema.ts'
+import type { Static, TObject, TSchema } from '../schema.ts'
 import { Fault } from '../fault.ts'
 import { objectOf } from '../json.ts'
-import { refuseUnknown, validate, validateQuery, validateTexts, withDefault } from '../validate.ts'
+import {
+  refuseUnknown,
+  typeOf,
+  validate,
+  validateQuery,
+  validateTexts,
+  withDefault,
+} from '../validate.ts'
 import { isEmptyBody } from './body.ts'
 import { queryOf, type Context } from './context.ts'
 import { readFileForm, readForm, readJson } from './read-body.ts'
@@ -78,9 +86,9 @@ export async function readTyped(body: TObject, context: Context, limit?: number)
   const required = new Set(body.required)
   const properties = Object.entries(body.properties)
   const boxes = properties.filter(
-    ([name, schema]) => Type.IsBoolean(schema) && !required.has(name),
+    ([name, schema]) => typeOf(schema) === 'boolean' && !required.has(name),
   )
-  const lists = properties.filter(([, schema]) => Type.IsArray(schema)).map(([name]) => name)
+  const lists = properties.filter(([, schema]) => typeOf(schema) === 'array').map(([name]) => name)
   const unticked = Object.fromEntries(boxes.map(([name]) => [name, 'false']))
   // A post without a body is one without fields, where all of them may be left out.
   const isBare = context.headers['content-type'] === undefined && isEmptyBody(context)

@@ -1,4 +1,4 @@
-import type { TObject } from 'typebox'
+import type { TObject } from '../schema.ts'
 import type { Fault } from '../fault.ts'
 import type { Html } from '../html.ts'
 import type { Context } from './context.ts'

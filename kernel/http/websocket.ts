@@ -1,4 +1,4 @@
-import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -7,6 +7,7 @@ import { messageOf } from '../log.ts'
 import { readStart } from '../net/read-start.ts'
 import { isEmptyBody } from './body.ts'
 import { badRequest, Fault } from '../fault.ts'
+import { http } from './node-http.ts'
 
 /** A binary message is sent in pieces of this size, so that pings pass between them. */
 const PIECE = 256 * 1024
@@ -255,7 +256,7 @@ export function handshakeFault(
 export function responseOn(request: IncomingMessage, socket: Duplex): ServerResponse | undefined {
   // Node's server no longer handles errors of this socket; an unhandled one would end the process.
   socket.on('error', () => socket.destroy())
-  const response = new ServerResponse(request)
+  const response = new http.ServerResponse(request)
   response.shouldKeepAlive = false
   try {
     response.assignSocket(socket as Parameters<ServerResponse['assignSocket']>[0])

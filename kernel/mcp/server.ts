@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../schema.ts'
 import type { JsonObject } from '../json.ts'
 import type { Actor } from '../actor.ts'
 import { firstMismatch, fits } from '../validate.ts'

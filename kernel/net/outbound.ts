@@ -1,12 +1,8 @@
 import { lookup, type LookupAddress, type LookupAllOptions } from 'node:dns'
-import {
-  Agent as HttpAgent,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type RequestOptions,
-} from 'node:http'
+import type { IncomingHttpHeaders, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
+import { http } from '../http/node-http.ts'
 import { codeOf, messageOf } from '../log.ts'
 import { isPublicAddress } from './addresses.ts'
 import { readStart } from './read-start.ts'
@@ -67,7 +63,7 @@ export type Connections = ReturnType<typeof keepConnections>
 export function keepConnections(max: number) {
   const options = { keepAlive: true, maxSockets: max, maxFreeSockets: max }
   const agents = {
-    http: { trusted: new HttpAgent(options), other: new HttpAgent(options) },
+    http: { trusted: new http.Agent(options), other: new http.Agent(options) },
     https: { trusted: new HttpsAgent(options), other: new HttpsAgent(options) },
   }
   /** Look-ups under way, and who waits for each. */
@@ -175,7 +171,7 @@ function exchange(
   elapsed: () => number,
 ): Promise<OutboundResult> {
   const { url, body, answerBytes } = request
-  const send = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const send = url.protocol === 'https:' ? httpsRequest : http.request
   return new Promise((resolve, reject) => {
     // Once there is an answer it counts, whatever else happens to the connection.
     let answered = false

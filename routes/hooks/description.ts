@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { Destination } from '../../db/hooks/send/destinations.ts'
 import { EventSummary } from '../../db/hooks/log/events.ts'
 import { Search } from '../../db/hooks/log/searches.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { rejectionQueries } from '../../db/hooks/receive/rejections.ts'
 import { firstDelivery, firstPage, type FirstDelivery } from '../../html/hooks/first-delivery.ts'
 import { notFound } from '../../kernel/fault.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { EndpointKey } from '../../db/hooks/agents/endpoints.ts'
 import { hooksFrame } from '../../html/hooks/layout.ts'
 import type { ServiceLink } from '../../html/layout.ts'

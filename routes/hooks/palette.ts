@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { filtersText } from '../../html/hooks/log/events/filter.ts'
 import { hooksPlaces } from '../../html/hooks/layout.ts'
 import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'

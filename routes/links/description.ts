@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { DeletedLink } from '../../db/links/names/deleted.ts'
 import { CheckedLink, Health } from '../../db/links/visits/health.ts'
 import { Change } from '../../db/links/names/history.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { Bearer } from '../../db/links/people/tokens.ts'
 import type { Caller } from '../../services/links/people/users/groups.ts'
 import type { ServiceLink } from '../../html/layout.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { LinkAccess } from '../../db/links/names/links.ts'
 import { memberQueries } from '../../db/links/names/members.ts'
 import { linkPage } from '../../html/links/link.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { searchDescription, searchPage } from '../../html/links/visits/visits/visits.ts'
 import type { Call } from '../../kernel/http/declaration.ts'
 import { bytesReply, htmlReply, jsonReply } from '../../kernel/http/reply.ts'

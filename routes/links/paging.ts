@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import * as Type from '../../kernel/schema.ts'
+import type { Static, TObject, TSchema } from '../../kernel/schema.ts'
 import { DeletedLink } from '../../db/links/names/deleted.ts'
 import { CheckedLink } from '../../db/links/visits/health.ts'
 import { Change } from '../../db/links/names/history.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { linksPlaces } from '../../html/links/layout.ts'
 import { shortName } from '../../html/links/names/links/links.ts'
 import { linksOf } from '../../html/links/people/users.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { checkView } from '../../html/ops/check.ts'
 import { newForm, type FormState, type Typed, type View } from '../../kernel/http/view.ts'
 import { formatDuration } from '../../kernel/time.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { assistantQueries } from '../../db/ops/assistants/assistants.ts'
 import { configForm, configPage, statusForm, type ShownConfig } from '../../html/ops/config.ts'
 import type { Html } from '../../kernel/html.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { eventQueries } from '../../db/ops/events.ts'
 import { sessionQueries as q } from '../../db/ops/agent/sessions.ts'
 import {

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { Event } from '../../db/ops/events.ts'
 import { Memory } from '../../db/ops/agent/memories.ts'
 import { ActionSummary } from '../../db/ops/agent/operations.ts'

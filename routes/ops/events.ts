@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { Event, eventQueries as q } from '../../db/ops/events.ts'
 import { eventsView } from '../../html/ops/events.ts'
 import { MAX_COUNT } from '../../html/parts.ts'

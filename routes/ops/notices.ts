@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { noticeQueries as q } from '../../db/notices.ts'
 import { noticePage, noticesView } from '../../html/ops/notices.ts'
 import { found } from '../../kernel/fault.ts'

@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TSchema } from 'typebox'
+import * as Type from '../../kernel/schema.ts'
+import type { Static, TObject, TSchema } from '../../kernel/schema.ts'
 import type { Listed } from '../../html/ops/layout.ts'
 import type { Call, Endpoint } from '../../kernel/http/declaration.ts'
 import { field, parsed, withDefault } from '../../kernel/validate.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { sessionQueries } from '../../db/ops/agent/sessions.ts'
 import { opsPlaces, shortText, statusBadge } from '../../html/ops/layout.ts'
 import { hasWords, idIn, MAX_PLACES, paletteView, type PlaceGroup } from '../../html/palette.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import { mountApi, mountPages, visitor } from '../../kernel/http/endpoint.ts'
 import { jsonReply } from '../../kernel/http/reply.ts'
 import { noRoute, type Match, type Route, type Fallback } from '../../kernel/http/router.ts'

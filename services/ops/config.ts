@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { Database } from '../../db/client.ts'
 import { configQueries as q } from '../../db/ops/config.ts'
 import type { Clock } from '../../kernel/time.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { HooksRoutes } from '../../routes/hooks/kit.ts'
 import { hooksRoutes } from '../../routes/hooks/routes.ts'
 import { apiOf } from '../helpers/api.ts'

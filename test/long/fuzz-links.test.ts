@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { t } from 'tap'
 import type { Test } from 'tap'
-import Type from 'typebox'
+import * as Type from '../../kernel/schema.ts'
 import type { Route } from '../../kernel/http/router.ts'
 import type { LinksRoutes } from '../../routes/links/kit.ts'
 import { linksRoutes } from '../../routes/links/routes.ts'

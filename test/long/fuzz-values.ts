@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import type { TSchema } from 'typebox'
+import type { TSchema } from '../../kernel/schema.ts'
 
 /** Must be escaped wherever a page shows it. */
 export const MARKER = `<x-fuzz-1"'>`

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Bytes, nullable, Timestamp, many, one, optional, sqlFile } from '../../sql-file.ts'
 import { TrustMode } from '../receive/providers.ts'
 

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, exec, many, one, optional, sqlFile } from '../../sql-file.ts'
 
 /** A search of the log that people have saved under a name. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, many, sqlFile } from '../../sql-file.ts'
 
 /** What a provider sent in one hour. A rejected delivery is no event. */

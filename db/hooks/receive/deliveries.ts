@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Executor } from '../../client.ts'
 import { Timestamp, many, sqlFile } from '../../sql-file.ts'
 import { TrustMode } from './providers.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Bytes, nullable, Timestamp, exec, many, optional, sqlFile } from '../../sql-file.ts'
 
 export const TrustMode = Type.Enum(['signed', 'token', 'open', 'queue'])

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, nullable, optional, sqlFile, Timestamp } from '../../sql-file.ts'
 
 /** Deliveries of a provider that failed at its sender. */

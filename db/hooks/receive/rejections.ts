@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, exec, many, sqlFile } from '../../sql-file.ts'
 
 /** Stands for the provider of a delivery whose path leads to none; no provider has this name. */

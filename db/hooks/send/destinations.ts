@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Bytes, exec, many, nullable, one, optional, sqlFile, Timestamp } from '../../sql-file.ts'
 import { StoredEvent } from '../log/events.ts'
 
@@ -8,7 +8,7 @@ export const SealedCredentials = Type.Object({
   sign_secret: nullable(Bytes),
   auth: nullable(Bytes),
   /** Encrypted values as base64. */
-  headers: Type.Record(Type.String(), Type.String()),
+  headers: Type.Record(Type.String()),
 })
 export type SealedCredentials = Type.Static<typeof SealedCredentials>
 
@@ -69,7 +69,7 @@ export const Destination = Type.Object({
   timeout_s: Type.Integer(),
   body_template: nullable(Type.String()),
   sign_with: nullable(Type.Object({ scheme: Type.String(), secret: Configured })),
-  headers: Type.Record(Type.String(), Configured),
+  headers: Type.Record(Configured),
   authorization: nullable(Configured),
   created_at: Timestamp,
   disabled_at: nullable(Timestamp),

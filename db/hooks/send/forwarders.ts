@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, many, one, optional, sqlFile } from '../../sql-file.ts'
 
 /** Ids of events that a forwarder gets once more. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, nullable, optional, sqlFile, Timestamp } from '../../sql-file.ts'
 
 /**
@@ -37,7 +37,7 @@ export const ReplayJobRow = Type.Object({
   state: JobState,
   url: Type.String(),
   /** The filters of the log by name. */
-  filter: Type.Record(Type.String(), Type.String()),
+  filter: Type.Record(Type.String()),
   highest_id: Type.Integer(),
   planned: Type.Integer(),
   delivered: Type.Integer(),

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, optional, sqlFile } from '../../sql-file.ts'
 import { Link } from './links.ts'
 

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, exec, many, optional, sqlFile } from '../../sql-file.ts'
 
 /** A change of a link. */
@@ -7,7 +7,7 @@ export const Change = Type.Object({
   at: Timestamp,
   actor: Type.String({ description: 'E-mail address of who made it' }),
   action: Type.String({ examples: ['edited'] }),
-  detail: Type.Record(Type.String(), Type.Array(Type.Unknown()), {
+  detail: Type.Record(Type.Array(Type.Unknown()), {
     description: 'Each changed field with its values before and after',
   }),
 })

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, Uuid, exec, many, nullable, optional, sqlFile } from '../../sql-file.ts'
 
 /**

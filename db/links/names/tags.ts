@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, sqlFile } from '../../sql-file.ts'
 
 /** links.md section 2, Tag; `link_count` counts links that the caller may see. */

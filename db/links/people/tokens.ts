@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, Uuid, exec, many, optional, sqlFile } from '../../sql-file.ts'
 import { User } from './users.ts'
 

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, Uuid, many, nullable, one, optional, sqlFile } from '../../sql-file.ts'
 
 export const Role = Type.Enum(['user', 'admin'])

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { many, one, sqlFile } from '../../sql-file.ts'
 import { Link, type Owner } from '../names/links.ts'
 

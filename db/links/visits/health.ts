@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, nullable, one, optional, sqlFile, Timestamp } from '../../sql-file.ts'
 import { Link } from '../names/links.ts'
 

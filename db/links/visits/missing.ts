@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, sqlFile } from '../../sql-file.ts'
 
 /** A slug without a link that visitors asked for. */

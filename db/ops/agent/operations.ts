@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../../sql-file.ts'
 
 const Id = Type.Object({ id: Type.Integer() })

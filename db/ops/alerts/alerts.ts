@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import {
   nullable,
   Timestamp,
@@ -29,7 +29,7 @@ const Labelled = {
   source: nullable(Type.String()),
   service: nullable(Type.String()),
   title: Type.String(),
-  labels: Type.Record(Type.String(), Type.String()),
+  labels: Type.Record(Type.String()),
 }
 const LabelledAlert = Type.Object(Labelled)
 export type LabelledAlert = Type.Static<typeof LabelledAlert>

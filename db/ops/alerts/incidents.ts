@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { many, nullable, optional, sqlFile, Timestamp } from '../../sql-file.ts'
 import { ApprovalStatus } from '../agent/approvals.ts'
 import { CheckState, Period } from '../watch/checks.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, exec, many, optional, sqlFile } from '../../sql-file.ts'
 import { CheckState, Period, State } from '../watch/checks.ts'
 

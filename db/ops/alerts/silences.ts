@@ -1,8 +1,8 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Timestamp, many, optional, sqlFile } from '../../sql-file.ts'
 
 /** What alerts must have to be silenced, by label; `*` in a value stands for anything. */
-const Match = Type.Record(Type.String(), Type.String())
+const Match = Type.Record(Type.String())
 export type Match = Type.Static<typeof Match>
 
 /** A time in which alerts that match start no session. */

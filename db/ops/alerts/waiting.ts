@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, many, nullable, one, sqlFile, Timestamp } from '../../sql-file.ts'
 import { Alert } from './alerts.ts'
 import { Event } from '../events.ts'

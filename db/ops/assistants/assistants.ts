@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, exec, many, optional, sqlFile } from '../../sql-file.ts'
 
 /** A person's own assistant, which calls `/mcp/ops`. `may_start`: also to start sessions. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { nullable, Timestamp, exec, many, one, optional, sqlFile } from '../../sql-file.ts'
 
 /**
@@ -131,11 +131,11 @@ const Failure = Type.Object({
 export type Failure = Type.Static<typeof Failure>
 
 /** Encrypted values in base64, by the names of their headers. */
-const SealedHeaders = Type.Record(Type.String(), Type.String())
+const SealedHeaders = Type.Record(Type.String())
 export type SealedHeaders = Type.Static<typeof SealedHeaders>
 
 /** The definition of a check, as the inventory file would have it. */
-const Definition = Type.Record(Type.String(), Type.Unknown())
+const Definition = Type.Record(Type.Unknown())
 export type Definition = Readonly<Type.Static<typeof Definition>>
 
 /** A check that was made by hand, without its state. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { exec, nullable, Timestamp, many, one, optional, sqlFile } from '../../sql-file.ts'
 
 /** What is muted: a check, all checks of a service, or, with neither, everything. */

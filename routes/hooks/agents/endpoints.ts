@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { endpointsFragment } from '../../../html/hooks/agents/endpoints.ts'
 import { postMcp } from '../../../kernel/mcp/post.ts'
 import { clientConfiguration } from '../../../kernel/mcp/server.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { HourStats } from '../../../db/hooks/log/stats.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'
 import { filterFields } from '../../../services/hooks/log/events/filter.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { unavailable } from '../../../kernel/fault.ts'
 import type { Sink } from '../../../kernel/http/reply.ts'
 import { STREAM_HEADERS } from '../../../kernel/http/sse.ts'

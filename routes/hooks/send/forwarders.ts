@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { forwardersFragment } from '../../../html/hooks/send/forwarders.ts'
 import { Fault } from '../../../kernel/fault.ts'
 import { anyone } from '../../../kernel/http/endpoint.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { deletedView, type RefusedRestore } from '../../../html/links/names/deleted.ts'
 import type { Fault } from '../../../kernel/fault.ts'
 import type { Call } from '../../../kernel/http/declaration.ts'

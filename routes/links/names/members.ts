@@ -1,4 +1,5 @@
-import Type, { type TSchema } from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
+import type { TSchema } from '../../../kernel/schema.ts'
 import { linkQueries, Owner } from '../../../db/links/names/links.ts'
 import { Share } from '../../../db/links/names/members.ts'
 import type { Call } from '../../../kernel/http/declaration.ts'

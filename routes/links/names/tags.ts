@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { tagView } from '../../../html/links/lists.ts'
 import { tagsView } from '../../../html/links/names/tags.ts'
 import type { Call } from '../../../kernel/http/declaration.ts'

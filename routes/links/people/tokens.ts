@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Token, tokenQueries } from '../../../db/links/people/tokens.ts'
 import type { User } from '../../../db/links/people/users.ts'
 import { tokensView, type TokensView } from '../../../html/links/people/tokens.ts'

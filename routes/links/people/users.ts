@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Profile, User, userQueries } from '../../../db/links/people/users.ts'
 import { countUpTo, MAX_COUNT } from '../../../html/parts.ts'
 import { roleText, usersView, type UsersView } from '../../../html/links/people/users.ts'

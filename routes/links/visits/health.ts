@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { FOUND, Health, HealthState } from '../../../db/links/visits/health.ts'
 import { healthView } from '../../../html/links/visits/health/report.ts'
 import { field, withDefault } from '../../../kernel/validate.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { MissingSlug } from '../../../db/links/visits/missing.ts'
 import { missingView } from '../../../html/links/visits/missing.ts'
 import { listMissing, MISSING_DAYS } from '../../../services/links/visits/missing.ts'

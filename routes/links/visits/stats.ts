@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { LinkAccess } from '../../../db/links/names/links.ts'
 import { usageView } from '../../../html/links/visits/stats/usage.ts'
 import { forbidden } from '../../../kernel/fault.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Approval, approvalQueries as q } from '../../../db/ops/agent/approvals.ts'
 import { approvalsView } from '../../../html/ops/agent/approvals.ts'
 import { found } from '../../../kernel/fault.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Memory, memoryQueries as q, type StoredMemory } from '../../../db/ops/agent/memories.ts'
 import {
   deletedMemory,

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { field } from '../../../kernel/validate.ts'
 import { PAUSABLE, Pause, PauseRequest, setPause } from '../../../services/ops/agent/pause.ts'
 import { outsideSessions } from '../access.ts'

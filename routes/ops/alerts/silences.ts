@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { alertQueries } from '../../../db/ops/alerts/alerts.ts'
 import { Silence } from '../../../db/ops/alerts/silences.ts'
 import { silencesView } from '../../../html/ops/alerts/silences.ts'

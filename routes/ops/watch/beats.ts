@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { badRequest, Fault, notFound } from '../../../kernel/fault.ts'
 import { anyone } from '../../../kernel/http/endpoint.ts'
 import { readBytes } from '../../../kernel/http/read-body.ts'

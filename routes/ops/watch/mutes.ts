@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import { Mute } from '../../../db/ops/watch/mutes.ts'
 import { mutesView } from '../../../html/ops/watch/mutes.ts'
 import { newForm, type FormState } from '../../../kernel/http/view.ts'

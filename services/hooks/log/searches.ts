@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Executor } from '../../../db/client.ts'
 import { searchQueries as q, type Search } from '../../../db/hooks/log/searches.ts'
 import { Fault, found } from '../../../kernel/fault.ts'

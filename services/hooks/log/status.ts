@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Database } from '../../../db/client.ts'
 import { ActiveProvider } from '../../../db/hooks/receive/providers.ts'
 import { databaseAnswers } from '../../../db/server.ts'

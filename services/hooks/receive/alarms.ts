@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { ActiveProvider } from '../../../db/hooks/receive/providers.ts'
 import { DURATION_FORM, parseDuration } from '../../../kernel/time.ts'
 import { parsed } from '../../../kernel/validate.ts'

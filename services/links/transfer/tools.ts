@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject } from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
+import type { Static, TObject } from '../../../kernel/schema.ts'
 import type { ListedLink } from '../../../db/links/names/lists.ts'
 import type { Bearer } from '../../../db/links/people/tokens.ts'
 import { badRequest, Fault, forbidden, notFound } from '../../../kernel/fault.ts'

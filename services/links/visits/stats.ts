@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Database } from '../../../db/client.ts'
 import { nullable, Timestamp } from '../../../db/sql-file.ts'
 import { statsQueries as q, VisitDay } from '../../../db/links/visits/stats.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Database } from '../../../db/client.ts'
 import { sessionQueries as q, type Session } from '../../../db/ops/agent/sessions.ts'
 import { badRequest } from '../../../kernel/fault.ts'

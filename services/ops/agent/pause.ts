@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Database, Executor } from '../../../db/client.ts'
 import { pauseQueries as q, type StoredPause } from '../../../db/ops/agent/pause.ts'
 import { nullable, Timestamp } from '../../../db/sql-file.ts'

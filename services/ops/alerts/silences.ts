@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../kernel/schema.ts'
 import type { Executor } from '../../../db/client.ts'
 import type { LabelledAlert } from '../../../db/ops/alerts/alerts.ts'
 import { silenceQueries as q, type Match, type Silence } from '../../../db/ops/alerts/silences.ts'
@@ -27,7 +27,7 @@ const MATCH =
 export const SilenceRequest = Type.Object(
   {
     match: field(
-      Type.Record(Type.String(), Type.String(), {
+      Type.Record(Type.String(), {
         description:
           '`service`, `source`, `title`, `alertname` or any label; all must fit, and `*` stands ' +
           'for any characters',

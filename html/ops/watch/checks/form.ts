@@ -1,4 +1,4 @@
-import type { TObject } from 'typebox'
+import type { TObject } from '../../../../kernel/schema.ts'
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { FormState, View } from '../../../../kernel/http/view.ts'
 import type { Member } from '../../../../services/ops/watch/checks/members.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Context } from '../../../../kernel/http/context.ts'
 import { visitor } from '../../../../kernel/http/endpoint.ts'
 import type { Reply, Sink } from '../../../../kernel/http/reply.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { TrustMode } from '../../../../db/hooks/receive/providers.ts'
 import { Timestamp } from '../../../../db/sql-file.ts'
 import type { Operation } from '../../../../kernel/openapi.ts'

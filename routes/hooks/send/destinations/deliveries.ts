@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { countText } from '../../../../html/parts.ts'
 import type { Outcome } from '../../../../kernel/http/outcome.ts'
 import { newForm } from '../../../../kernel/http/view.ts'

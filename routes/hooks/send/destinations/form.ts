@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import type { Typed } from '../../../../kernel/http/view.ts'
 import { isGenericName } from '../../../../services/hooks/receive/schemes/provider-names.ts'

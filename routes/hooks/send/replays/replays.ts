@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { eventBody, eventPage, type EventView } from '../../../../html/hooks/event.ts'
 import { editPage, editPart } from '../../../../html/hooks/send/replays/edit.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'

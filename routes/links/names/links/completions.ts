@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { suggestionOptions } from '../../../../html/form.ts'
 import { partView } from '../../../../html/links/layout.ts'
 import { withDefault } from '../../../../kernel/validate.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { historyQueries } from '../../../../db/links/names/history.ts'
 import { linkQueries, type LinkAccess } from '../../../../db/links/names/links.ts'
 import { sentence } from '../../../../html/form.ts'

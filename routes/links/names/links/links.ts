@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Link } from '../../../../db/links/names/links.ts'
 import { deletePage } from '../../../../html/links/names/links/links.ts'
 import type { Call } from '../../../../kernel/http/declaration.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { taggedReply, withTag } from '../../../../kernel/http/reply.ts'
 import { linkBySlug } from '../../../../services/links/names/links/links.ts'
 import { qrPng, qrSvg } from '../../../../services/links/names/links/qr.ts'

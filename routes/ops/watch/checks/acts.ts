@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { rowOf, type RowKind } from '../../../../html/ops/watch/checks.ts'
 import { notFound } from '../../../../kernel/fault.ts'
 import type { Outcome } from '../../../../kernel/http/outcome.ts'

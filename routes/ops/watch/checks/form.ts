@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Definition } from '../../../../db/ops/watch/checks.ts'
 import type { CheckFields } from '../../../../html/ops/watch/checks/form.ts'
 import { badRequest } from '../../../../kernel/fault.ts'

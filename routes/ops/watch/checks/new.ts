@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { newCheckView } from '../../../../html/ops/watch/checks/form.ts'
 import { newForm, type FormState, type Typed, type View } from '../../../../kernel/http/view.ts'
 import { validate } from '../../../../kernel/validate.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { endpointQueries as q, type EndpointKey } from '../../../../db/hooks/agents/endpoints.ts'
 import { replayQueries } from '../../../../db/hooks/send/replays.ts'
 import { Fault, notFound } from '../../../../kernel/fault.ts'

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Database } from '../../../../db/client.ts'
 import { nullable } from '../../../../db/sql-file.ts'
 import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hooks/log/events.ts'
@@ -13,7 +13,7 @@ import { headersByName, headersInOrder } from '../../receive/deliveries/stored-h
  */
 export const EventDetail = Type.Object({
   ...Type.Omit(StoredEvent, ['method', 'query', 'reading', 'read_as']).properties,
-  headers: Type.Record(Type.String(), Type.String()),
+  headers: Type.Record(Type.String()),
   payload: Type.String(),
   payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
   read_as: Type.Optional(

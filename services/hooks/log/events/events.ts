@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
+import type { Static } from '../../../../kernel/schema.ts'
 import type { Database } from '../../../../db/client.ts'
 import { MAX_KNOWN_TYPES } from '../../../../db/hooks/receive/deliveries.ts'
 import {

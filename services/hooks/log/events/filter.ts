@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { EventSummary } from '../../../../db/hooks/log/events.ts'
 import { pathOf, readMember } from '../../../../kernel/json-text.ts'
 import { decodeCursor, encodeCursor } from '../../../../kernel/cursor.ts'

@@ -119,7 +119,7 @@ export function startGeneric(
         const reason = withLikeness(proof.reason, head.headers, row.scheme)
         throw rejected(receiver, head, refusalOf(known?.refusal, TOKEN_WRONG), reason, true)
       }
-      noteSecret(receiver, head, row, proof.secret)
+      receiver.secretUses.record(row, proof.secret, head.receivedAt)
       const { headers } = head
       const read = await readDelivery(receiver, head, body)
       const content = (needsJson(placesOf(row)) ? contentOf(read) : undefined) ?? {}
@@ -185,7 +185,7 @@ function startVerified(
         const reason = withLikeness(proof.reason, headers, row.scheme)
         throw rejected(receiver, head, refusal(proof), reason, true)
       }
-      noteSecret(receiver, head, row, proof.secret)
+      receiver.secretUses.record(row, proof.secret, receivedAt)
       const read = await readDelivery(receiver, head, body)
       const content = how.readContent(read)
       const members = objectOf(content)
@@ -199,14 +199,8 @@ function startVerified(
       if (answer !== undefined) return { kind: 'answered', answer }
       const algorithm = 'algorithm' in proof ? proof.algorithm : scheme.algorithm
       const used = { ...scheme, algorithm }
-      const { status } = how
-      const received = await store(receiver, head, row, {
-        body,
-        read,
-        content,
-        status,
-        scheme: used,
-      })
+      const understood = { body, read, content, status: how.status, scheme: used }
+      const received = await store(receiver, head, row, understood)
       subscriptions.received(provider, scheme, members)
       return received
     },
@@ -217,16 +211,6 @@ function startVerified(
 function readDelivery({ readBody }: Receiver, { headers }: DeliveryHead, body: Buffer) {
   const { 'content-type': contentType, 'content-encoding': contentEncoding } = headers
   return readBody(body, { contentType, contentEncoding })
-}
-
-/** Notes by which secret a delivery is accepted. */
-function noteSecret(
-  { secretUses }: Receiver,
-  { provider, receivedAt: at }: DeliveryHead,
-  { rotated_at }: Provider,
-  secret: SecretName | null,
-): void {
-  if (secret !== null) secretUses.record({ provider, secret, at, rotated_at })
 }
 
 /** By which secret a delivery was accepted, or why it is rejected. */

@@ -1,12 +1,20 @@
-import { providerQueries as q, type SecretUse } from '../../../../db/hooks/receive/providers.ts'
+import {
+  providerQueries as q,
+  type Provider,
+  type SecretName,
+  type SecretUse,
+} from '../../../../db/hooks/receive/providers.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import type { HooksParts } from '../../registry.ts'
 
 /** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
 export interface SecretUses {
-  record(use: SecretUse): void
+  /** A delivery at a time was accepted by this secret of a provider; null for one without. */
+  record(provider: Used, secret: SecretName | null, at: Date): void
   close(): Promise<void>
 }
+
+type Used = Pick<Provider, 'name' | 'rotated_at'>
 
 const FLUSH_MS = 1_000
 
@@ -25,7 +33,9 @@ export function createSecretUses({ db, clock, log }: HooksParts): SecretUses {
   const flushes = repeat(clock, FLUSH_MS, 'uses of secrets', write, reports)
 
   return {
-    record: (use) => void latest.set(use.provider, use),
+    record({ name: provider, rotated_at }, secret, at) {
+      if (secret !== null) latest.set(provider, { provider, secret, at, rotated_at })
+    },
     async close() {
       await flushes.now()
       await flushes.stop()

@@ -1,4 +1,4 @@
-import type { Static, TSchema } from 'typebox'
+import type { Static, TSchema } from '../../../../kernel/schema.ts'
 import { Fault } from '../../../../kernel/fault.ts'
 import type { Outbound, OutboundResult } from '../../../../kernel/net/outbound.ts'
 import { parseLongIds } from '../../../../kernel/json-text.ts'

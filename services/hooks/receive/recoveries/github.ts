@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Fault } from '../../../../kernel/fault.ts'
 import { pause } from '../../../../kernel/time.ts'
 import { cutBytes } from '../../../../kernel/text.ts'

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import Type from 'typebox'
 import type { Provider } from '../../../../db/hooks/receive/providers.ts'
+import * as Type from '../../../../kernel/schema.ts'
 import { hashToken } from '../../../../kernel/tokens.ts'
 import { schemeNamed } from './schemes.ts'
 import type { Keys } from './signatures.ts'

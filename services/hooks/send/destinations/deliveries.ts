@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Database } from '../../../../db/client.ts'
 import { Delivery, destinationQueries as q } from '../../../../db/hooks/send/destinations.ts'
 import { field, fits, parsed, withDefault } from '../../../../kernel/validate.ts'

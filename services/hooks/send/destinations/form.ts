@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Fault } from '../../../../kernel/fault.ts'
 import { isObject, objectOf } from '../../../../kernel/json.ts'
 import { field, parsed } from '../../../../kernel/validate.ts'

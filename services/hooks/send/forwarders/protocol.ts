@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { parseJson } from '../../../../kernel/json.ts'
 import { trimEnd } from '../../../../kernel/text.ts'
 import { EventSummary } from '../../../../db/hooks/log/events.ts'
@@ -37,7 +37,7 @@ export const ForwardedEvent = Type.Object({
   ...Type.Pick(EventSummary, ['id', 'provider', 'event_type', 'payload_size']).properties,
   type: Type.Literal('event'),
   received_at: Type.String({ format: 'date-time' }),
-  headers: nullable(Type.Record(Type.String(), Type.String())),
+  headers: nullable(Type.Record(Type.String())),
   refused: nullable(Type.String()),
   /** True where a person sends it once more: it is delivered even if it was delivered before. */
   again: Type.Optional(Type.Boolean()),

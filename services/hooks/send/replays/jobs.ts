@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { replayQueries as q, ReplayJobRow } from '../../../../db/hooks/send/replays.ts'
 import { Fault, forbidden, notFound } from '../../../../kernel/fault.ts'
 import { isPublicTarget } from '../../../../kernel/net/outbound.ts'

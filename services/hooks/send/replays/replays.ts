@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Database } from '../../../../db/client.ts'
 import { eventQueries, type StoredEvent } from '../../../../db/hooks/log/events.ts'
 import { Replay, replayQueries, type NotedAttempt } from '../../../../db/hooks/send/replays.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Visibility } from '../../../../db/links/names/links.ts'
 import { badRequest, type Fault } from '../../../../kernel/fault.ts'
 import { TURNS_TEXT } from '../../../../kernel/text.ts'

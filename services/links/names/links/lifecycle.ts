@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Lifecycle } from '../../../../db/links/names/links.ts'
 import { nullable, Timestamp } from '../../../../db/sql-file.ts'
 import { badRequest } from '../../../../kernel/fault.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Visibility } from '../../../../db/links/names/links.ts'
 import { ListOrder } from '../../../../db/links/names/lists.ts'
 import { decodeCursor, encodeCursor } from '../../../../kernel/cursor.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Database, Executor } from '../../../../db/client.ts'
 import { historyQueries } from '../../../../db/links/names/history.ts'
 import type { Link, LinkAccess, Owner } from '../../../../db/links/names/links.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Scope, tokenQueries as q, Token } from '../../../../db/links/people/tokens.ts'
 import type { User } from '../../../../db/links/people/users.ts'
 import { nullable, Timestamp } from '../../../../db/sql-file.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { Role } from '../../../../db/links/people/users.ts'
 import { field, parsed, withDefault } from '../../../../kernel/validate.ts'
 import { MAX_EMAIL_LENGTH, readEmail } from './users.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Executor } from '../../../../db/client.ts'
 import { approvalQueries as q, type Approval } from '../../../../db/ops/agent/approvals.ts'
 import { actorText } from '../../../../kernel/actor.ts'

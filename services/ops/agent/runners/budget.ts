@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Database, Executor } from '../../../../db/client.ts'
 import { sessionQueries as q } from '../../../../db/ops/agent/sessions.ts'
 import type { Log } from '../../../../kernel/log.ts'
@@ -20,7 +20,7 @@ const Price = Type.Object(
 export type Price = Type.Static<typeof Price>
 
 /** Prices by the name of the model. */
-const Prices = Type.Record(Type.String(), Price)
+const Prices = Type.Record(Price)
 type Prices = Type.Static<typeof Prices>
 
 /** The price table; read again when its file has changed. */

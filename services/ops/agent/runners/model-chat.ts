@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { http } from '../../../../kernel/http/node-http.ts'
 import { parseObject } from '../../../../kernel/json.ts'
 import { splitLines } from '../../../../kernel/lines.ts'
 import { causeOf, messageOf } from '../../../../kernel/log.ts'
@@ -237,7 +238,7 @@ async function post(
   body: string,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest
+  const send = url.startsWith('https:') ? httpsRequest : http.request
   const outgoing = send(url, { method: 'POST', headers, signal, agent: false })
   // Once there is a response, what happens is an error of the response.
   outgoing.on('error', () => undefined)

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Session } from '../../../../db/ops/agent/sessions.ts'
 import { cutBytes } from '../../../../kernel/text.ts'
 import type { RandomBytes } from '../../../../kernel/tokens.ts'

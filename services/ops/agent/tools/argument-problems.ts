@@ -1,4 +1,4 @@
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema } from '../../../../kernel/schema.ts'
 import { isList, isObject, type JsonObject } from '../../../../kernel/json.ts'
 import { fits } from '../../../../kernel/validate.ts'
 import { requiredOf } from './arguments.ts'

@@ -1,5 +1,5 @@
 import { isObject, parseJson } from '../../../../kernel/json.ts'
-import type { TObject, TSchema } from 'typebox'
+import type { TObject, TSchema } from '../../../../kernel/schema.ts'
 import { fits } from '../../../../kernel/validate.ts'
 
 /**

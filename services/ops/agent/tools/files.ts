@@ -1,7 +1,7 @@
 import { mkdir, open, readdir, readlink, realpath, stat } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { resolve, sep } from 'node:path'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { badRequest, Fault } from '../../../../kernel/fault.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { Contains, linesReply } from './lines.ts'

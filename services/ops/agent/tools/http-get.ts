@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { causeOf, messageOf } from '../../../../kernel/log.ts'
 import type { Inventory } from '../../watch/inventory/inventory.ts'
 import { readText } from '../../../../kernel/text.ts'

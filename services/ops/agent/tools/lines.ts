@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { done, Text, type ToolResult } from './tool.ts'
 
 // Lines of logs and files, as an answer shows them.

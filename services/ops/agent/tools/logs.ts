@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { UnitName, type ServiceLog } from '../../watch/inventory/reads.ts'
 import type { Redaction } from '../../redact.ts'
 import { DEFAULT_LINES, readContainer, type Wanted } from './container-lines.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { runListed, saveResults, STATE_WORDS, storedName } from '../../watch/checks/states.ts'
 import { nameOf } from '../../watch/checks/run.ts'
 import type { Operation, Service } from '../../watch/inventory/inventory.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { CommandResult } from '../../../../kernel/processes/run.ts'
 import { withNote } from '../../watch/checks/hardening.ts'
 import { redactCut } from '../../redact.ts'

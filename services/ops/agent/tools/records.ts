@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { eventQueries, type Event } from '../../../../db/ops/events.ts'
 import { memoryQueries, type StoredMemory } from '../../../../db/ops/agent/memories.ts'
 import { noticeQueries } from '../../../../db/notices.ts'

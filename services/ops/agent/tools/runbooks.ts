@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Runbook } from '../../watch/runbooks/runbooks.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
 

@@ -1,4 +1,5 @@
-import Type, { type Static, type TObject, type TProperties } from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
+import type { Static, TObject, TProperties } from '../../../../kernel/schema.ts'
 import { badRequest } from '../../../../kernel/fault.ts'
 import type { Database, Executor } from '../../../../db/client.ts'
 import type { Clock } from '../../../../kernel/time.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Executor } from '../../../../db/client.ts'
 import { incidentQueries as q, type Note } from '../../../../db/ops/alerts/incidents.ts'
 import { actorText } from '../../../../kernel/actor.ts'

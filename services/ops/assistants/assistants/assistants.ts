@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { assistantQueries as q, type Assistant } from '../../../../db/ops/assistants/assistants.ts'
 import { badRequest, Fault, notFound } from '../../../../kernel/fault.ts'
 import { hashToken, type RandomBytes } from '../../../../kernel/tokens.ts'

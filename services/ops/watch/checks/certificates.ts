@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import type { DetailedPeerCertificate, TLSSocket } from 'node:tls'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { messageOf } from '../../../../kernel/log.ts'
 import { escapeControls } from '../../../../kernel/text.ts'
 import { Path, unknown, type Finding } from './check.ts'

@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net'
-import Type, { type Static, type TLiteral, type TObject, type TProperties } from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
+import type { Static, TLiteral, TObject, TProperties } from '../../../../kernel/schema.ts'
 import type { Beat, State } from '../../../../db/ops/watch/checks.ts'
 import { Level } from '../../../../db/notices.ts'
 import { parseDuration } from '../../../../kernel/time.ts'

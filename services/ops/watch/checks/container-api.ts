@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { parseJson } from '../../../../kernel/json.ts'
 import { failed, unknown, type Finding } from './check.ts'

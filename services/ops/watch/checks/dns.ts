@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { redactLine } from '../../redact.ts'
 import { defineCheck, failed, Host, passed } from './check.ts'

@@ -1,8 +1,9 @@
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import type { Readable, Transform } from 'node:stream'
 import { TLSSocket } from 'node:tls'
 import { createBrotliDecompress, createUnzip, createZstdDecompress } from 'node:zlib'
+import { http } from '../../../../kernel/http/node-http.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { escapeControls } from '../../../../kernel/text.ts'
 import { clientWanted, firstEnd, type CertificateEnd } from './certificates.ts'
@@ -35,7 +36,7 @@ const MAX_HEADERS = 64 * 1024
  * takes connections. Redirects are not followed. Rejects without an answer.
  */
 export function exchange({ body, answerBytes, ...options }: CheckRequest): Promise<CheckAnswer> {
-  const send = options.protocol === 'https:' ? httpsRequest : httpRequest
+  const send = options.protocol === 'https:' ? httpsRequest : http.request
   return new Promise((resolve, reject) => {
     let answered = false
     const request = { ...options, agent: false, maxHeaderSize: MAX_HEADERS }

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Beat } from '../../../../db/ops/watch/checks.ts'
 import { hashToken } from '../../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../../kernel/time.ts'

@@ -1,5 +1,5 @@
 import type { Database, Executor } from '../../../../db/client.ts'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { checkQueries as q, CheckState, Count, Period } from '../../../../db/ops/watch/checks.ts'
 import type { CountOfCheck } from '../../../../db/ops/watch/checks.ts'
 import { nullable } from '../../../../db/sql-file.ts'

@@ -1,6 +1,6 @@
 import { readFile, stat, statfs } from 'node:fs/promises'
 import { availableParallelism, cpus, loadavg } from 'node:os'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { homeNote } from './hardening.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { defineCheck, failed, passed, Path, unknown, type Finding } from './check.ts'

@@ -1,6 +1,6 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { urlToHttpOptions } from 'node:url'
-import Type from 'typebox'
+import { http } from '../../../../kernel/http/node-http.ts'
+import * as Type from '../../../../kernel/schema.ts'
 import { charsetOf } from '../../../../kernel/http/charset.ts'
 import { exactText, parseExact, readMember } from '../../../../kernel/json-text.ts'
 import { memberAt } from '../../../../kernel/json.ts'
@@ -36,7 +36,7 @@ const takes = {
   url: HttpAddress,
   method: Type.Optional(Type.Unsafe<(typeof METHODS)[number]>({ enum: METHODS })),
   /** They may have secrets, so they are quoted nowhere. */
-  headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 50 })),
+  headers: Type.Optional(Type.Record(Type.String(), { maxProperties: 50 })),
   body: Type.Optional(Type.String({ maxLength: 64 * 1024 })),
   /** `200`, `200-299`, or a list of these. Any of 200 to 399 when absent. */
   status: Type.Optional(
@@ -239,8 +239,8 @@ export function areHeaders(headers: Readonly<Record<string, string>>): boolean {
 
 function isHeader([name, value]: readonly [string, string]): boolean {
   try {
-    validateHeaderName(name)
-    validateHeaderValue(name, value)
+    http.validateHeaderName(name)
+    http.validateHeaderValue(name, value)
     return true
   } catch {
     return false

@@ -1,4 +1,4 @@
-import type { TSchema } from 'typebox'
+import type { TSchema } from '../../../../kernel/schema.ts'
 import { CHECK_SCHEMAS } from './run.ts'
 
 // The members of checks as texts: what a flag or a field of a form says, by the schemas of the

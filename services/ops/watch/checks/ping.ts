@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { codeOf } from '../../../../kernel/log.ts'
 import { runCommand } from '../../../../kernel/processes/run.ts'
 import { redactLine } from '../../redact.ts'

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { hardeningNote, processNote } from './hardening.ts'
 import { countProcesses } from '../../../../kernel/processes/count.ts'
 import { runCommand } from '../../../../kernel/processes/run.ts'

@@ -1,4 +1,4 @@
-import type Type from 'typebox'
+import type * as Type from '../../../../kernel/schema.ts'
 import type { Level } from '../../../../db/notices.ts'
 import { causeOf, codeOf, messageOf } from '../../../../kernel/log.ts'
 import { MAX_STOP_MS } from '../../../../kernel/processes/run.ts'

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { redactLine } from '../../redact.ts'
 import { addressOf, defineCheck, failed, Host, passed, Port } from './check.ts'
 

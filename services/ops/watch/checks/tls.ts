@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import {
   CaFile,
   clientWanted,

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { HttpAddress, Path, type Mistake } from '../checks/check.ts'
 import { ContainerName } from '../checks/container-api.ts'
 import { areHeaders } from '../checks/http.ts'
@@ -39,7 +39,7 @@ export const Source = Type.Object(
     url: HttpAddress,
     description: Type.Optional(Type.String({ maxLength: 1_000 })),
     /** They may have secrets, so they are shown nowhere. */
-    headers: Type.Optional(Type.Record(Type.String(), Type.String(), { maxProperties: 20 })),
+    headers: Type.Optional(Type.Record(Type.String(), { maxProperties: 20 })),
     timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 60 })),
   },
   closed,

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import type { Executor } from '../../../../db/client.ts'
 import { muteQueries as q, type Mute, type MuteScope } from '../../../../db/ops/watch/mutes.ts'
 import { nullable } from '../../../../db/sql-file.ts'

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import Type from 'typebox'
+import * as Type from '../../../../kernel/schema.ts'
 import { codeOf, messageOf, type Log } from '../../../../kernel/log.ts'
 import { readFrontMatter } from './front-matter.ts'
 

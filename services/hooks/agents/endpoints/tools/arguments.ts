@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../../kernel/schema.ts'
 import { MAX_SEARCH_LENGTH } from '../../../log/events/filter.ts'
 
 /** Stands beside every result that contains text written by senders. */

@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../../kernel/schema.ts'
 import { HourStats } from '../../../../../db/hooks/log/stats.ts'
 import { READ_ONLY, defineTool, toolValue, type Tool } from '../../../../../kernel/mcp/server.ts'
 import { notFound } from '../../../../../kernel/fault.ts'

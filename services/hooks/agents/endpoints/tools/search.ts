@@ -1,4 +1,4 @@
-import Type from 'typebox'
+import * as Type from '../../../../../kernel/schema.ts'
 import { EventSummary } from '../../../../../db/hooks/log/events.ts'
 import { nullable, Timestamp } from '../../../../../db/sql-file.ts'
 import {
