@@ -49,10 +49,8 @@ await t.test('is all well?', async (t) => {
     t.match(await read('/memories'), /No memories yet\./)
     const { text: home } = await get('/')
     t.match(home, /Nothing to check.*Add the first service.*href="\/checks\/new".*OPS_INVENTORY/s)
-    t.match(home, /id="start-here"[^>]*hx-get="\/"/)
-    const { text } = await get('/checks', HTMX)
-    t.match(text, /^<section\s+id="checks"/)
-    t.match(text, /id="start-here"[^>]*hx-get="\/checks"/, 'it looks whether there are some')
+    t.match(home, /id="start-here"[^>]*hx-get="\/"/, 'it looks whether there are some')
+    t.match((await get('/checks', HTMX)).text, /^<section\s+id="checks"/)
   })
 
   await t.test('all is well', async (t) => {
@@ -62,12 +60,7 @@ await t.test('is all well?', async (t) => {
     await look()
     const now = await read('/', HTMX)
     t.match(now, /All well: 3 of 3 checks good ?, last checked \d{4}-/)
-    t.match(
-      now,
-      /Last 24 hours Up quiet ok .* 100 % of 1 hour shop ok .* 100 % of 1 hour /,
-      'a row for each service',
-    )
-    t.match((await get('/', HTMX)).text, /aria-label="shop: 100 % of 1 hour"/)
+    t.match(now, /Last 24 hours Up quiet ok .* 100 % of 1 hour shop ok .* 100 % of 1 hour /)
     t.match(await read('/checks'), /2 services, 3 checks.*shop 2 ok/)
     t.notMatch((await get('/checks')).text, /<details[^>]* open/, 'what is good is folded')
   })
@@ -82,8 +75,10 @@ await t.test('is all well?', async (t) => {
     const { text } = await get('/checks', HTMX)
     t.ok(text.indexOf('>shop<') < text.indexOf('>quiet<'), 'what fails comes first')
     t.match(text, /<details[^>]* id="service-shop"[^>]* open/)
-    const row = /front http fail answered 503, expected 200 to 399 \d{4}-\S+ \S+ UTC .* \d+ ms/
-    t.match(await read('/checks', HTMX), row)
+    t.match(
+      await read('/checks', HTMX),
+      /front http fail answered 503, expected 200 to 399 \d{4}-/,
+    )
     t.match((await get('/')).text, /aria-label="Events by day: 2 in 14 days, at most 2 on /)
   })
 
@@ -100,18 +95,9 @@ await t.test('is all well?', async (t) => {
   })
 
   await t.test('what nobody has looked at is not well, anywhere', async (t) => {
-    const metrics = async () => (await get('/metrics')).text
-    const counted = async (counts: Readonly<Record<string, number>>) => {
-      await until(
-        async () => {
-          const text = await metrics()
-          return Object.entries(counts).every(([state, count]) =>
-            text.includes(`gatehouse_ops_checks{state="${state}"} ${count}\n`),
-          )
-        },
-        'the gauge to follow',
-        30_000,
-      )
+    const counts = (state: string, count: number) => {
+      const line = `gatehouse_ops_checks{state="${state}"} ${count}\n`
+      return until(async () => (await get('/metrics')).text.includes(line), line, 30_000)
     }
     const file = join(await temporaryFolder(t, 'programs'), 'program')
     write(services(front, { type: 'command', name: 'queue', argv: [file] }))
@@ -121,35 +107,31 @@ await t.test('is all well?', async (t) => {
     const { text } = await get('/checks', HTMX)
     t.match(text, /<details[^>]* id="service-shop"[^>]* open/, 'its remedy is in sight')
     t.match(await read('/checks'), /queue command unknown not looked at: .*; name a program in/)
-    await counted({ ok: 2, warn: 0, fail: 0, unknown: 1 })
+    await counts('unknown', 1)
     await query(`update ops.checks set since = now() - interval '2 hours'`)
     t.match(await read('/waiting', HTMX), /shop: queue not looked at: .*ENOENT.* unknown /)
 
-    write({
-      services: [
-        { name: 'blog', checks: [] },
-        { name: 'shop', checks: [front] },
-      ],
-    })
+    const blog = { name: 'blog', checks: [] }
+    write({ services: [blog, { name: 'shop', checks: [front] }] })
     await look()
     t.match(await read('/', HTMX), /1 of 1 check good; without checks: blog/)
     t.match(await read('/checks'), /blog no checks Nothing is known of this service: give it/)
-    await counted({ ok: 1, unknown: 0 })
+    await counts('unknown', 0)
   })
 
   await t.test('pages of services, and one alone', async (t) => {
-    const names = Array.from({ length: 3 }, (_, at) => `service ${at}`)
-    write({ services: names.map((name) => ({ name, checks: [{ type: 'load' }] })) })
-    await until(async () => /3 services, 3 checks/.test(await read('/checks')), 'the checks')
+    const has = async (...names: readonly string[]) => {
+      write({ services: names.map((name) => ({ name, checks: [{ type: 'load' }] })) })
+      const all = new RegExp(`${names.length} services, ${names.length} checks`)
+      await until(async () => all.test(await read('/checks')), 'the checks')
+    }
+    await has('service 0', 'service 1', 'service 2')
     const { text } = await get('/checks?limit=2')
     t.match(text, /service 1/)
     t.notMatch(text, /service 2/)
     const [, more = ''] = /href="([^"]*after=[^"]*)">More services/.exec(text) ?? []
     // One that comes meanwhile stands before them, and moves none of them to the next page.
-    write({
-      services: ['a new one', ...names].map((name) => ({ name, checks: [{ type: 'load' }] })),
-    })
-    await until(async () => /4 services, 4 checks/.test(await read('/checks')), 'the new one')
+    await has('a new one', 'service 0', 'service 1', 'service 2')
     const next = await read(more.replaceAll('&amp;', '&'))
     t.match(next, /service 2/)
     t.notMatch(next, /service 1/)
@@ -163,9 +145,7 @@ await t.test('the session that runs, with its last lines', async (t) => {
   const id = await beginByHand(postgres, env, 'Is it **slow**?')
   t.match(await read('/', HTMX), /running .*Session \d+ .*tier 1.* No output yet/)
   await storeLines(postgres, env, id, 1, 20)
-  const now = await get('/', HTMX)
-  t.match(now.text, `href="/sessions/${id}"`)
-  t.match(now.text, /hx-trigger="every 3s"/)
+  t.match((await get('/', HTMX)).text, `href="/sessions/${id}"`)
   const text = await read('/', HTMX)
   t.match(text, /started \d{4}-\S+ \S+ UTC Is it slow\? line/)
   t.match(text, /line 13 line 14 .*line 20/)
@@ -177,9 +157,8 @@ await t.test('the session that runs, with its last lines', async (t) => {
 await t.test('what waits for a person', async (t) => {
   write({ services: [{ name: 'shop', checks: [{ type: 'load', name: 'busy' }] }] })
   const waiting = () => read('/waiting', HTMX)
-  const isThere = async () =>
-    (await query(`select from ops.checks where name = 'busy'`)).length > 0
-  await until(isThere, 'the check')
+  const busy = `select from ops.checks where name = 'busy'`
+  await until(async () => (await query(busy)).length > 0, 'the check')
   await query(`update ops.settings set seen_until = now()`)
   t.match(await waiting(), /Nothing waits for you/)
 
@@ -245,11 +224,8 @@ await t.test('what waits for a person', async (t) => {
 
   await t.test('seen: what lasts stays, what comes later waits again', async (t) => {
     t.equal((await post('/waiting/seen', { until: 'yesterday' }, {})).status, 400)
-    t.match(await waiting(), /the till is stuck/)
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    const seen = await post('/waiting/seen', { until })
-    t.equal(seen.status, 303)
-    t.equal(leadsTo(seen), '/waiting')
+    t.equal(leadsTo(await post('/waiting/seen', { until })), '/waiting')
     t.equal(leadsTo(await post('/waiting/seen', { until, limit: '10' })), '/', 'the dashboard')
     t.equal((await post('/waiting/seen', { until, limit: '0' })).status, 400)
     t.match(await waiting(), /the till is stuck|alert w1/, 'what is still to come was not seen')
@@ -263,8 +239,7 @@ await t.test('what waits for a person', async (t) => {
     )
     t.match(await waiting(), /Mark all as seen .*again/)
     const fragment = await post('/waiting/seen', { until: new Date().toISOString() }, HTMX)
-    t.equal(fragment.status, 200)
-    t.match(fragment.text, /^<section\s+id="waiting"/)
+    t.match(fragment, { status: 200, text: /^<section\s+id="waiting"/ })
   })
 })
 
