@@ -66,11 +66,6 @@ await t.test('sessions of the API', async (t) => {
   const refuser = { service: 'ops', base: ops.base, state: () => sessionsOf(ops) } as const
   await until(() => gate.waiting() > 0, 'the first session')
 
-  await t.test('the scheduled one runs', async (t) => {
-    const [session] = await sessionsOf(ops)
-    t.match(session, { status: 'running', trigger: 'scheduled', tier: 1, model: 'none' })
-  })
-
   await t.test('201 for a trigger when none runs, and its end', async (t) => {
     await gate.pass()
     await ended(ops)
@@ -78,10 +73,10 @@ await t.test('sessions of the API', async (t) => {
     const made = await api<Session>('POST', '/sessions/trigger', { prompt, tier: 3, other: null })
     t.equal(made.status, 201)
     t.match(made.json, { status: 'running', trigger: 'api', tier: 1, model: 'none' })
-    t.equal(made.json.prompt_text, prompt, 'as it was sent')
     gate.open()
     const done = await ended(ops, made.json.id)
-    t.match(done, { status: 'completed', exit_code: 0, cost_usd: null, prompt_text: prompt })
+    t.match(done, { status: 'completed', exit_code: 0, cost_usd: null })
+    t.equal(done.prompt_text, prompt, 'as it was sent')
     t.match(done.ended_at, TIME)
     t.equal(done.duration_ms, Date.parse(done.ended_at ?? '') - Date.parse(done.started_at))
   })
@@ -136,7 +131,7 @@ await t.test('escalation from tier 1 to 3', async (t) => {
   )
   const second = await until(async () => (await detail(ops, first.id)).child_sessions[0], 'tier 2')
   const third = await until(async () => (await detail(ops, second.id)).child_sessions[0], 'tier 3')
-  const last = await ended(ops, third.id)
+  await ended(ops, third.id)
   const late = await pressing
   t.ok(late.id > third.id && late.parent_session_id === null, 'it comes after the whole chain')
   await ended(ops, late.id)
@@ -147,7 +142,6 @@ await t.test('escalation from tier 1 to 3', async (t) => {
   t.match(one, { tier: 1, status: 'escalated', exit_code: 0, trigger: 'api', num_turns: 1 })
   t.match(two, { tier: 2, status: 'escalated', exit_code: 0, trigger: 'escalation' })
   t.match(three, { tier: 3, status: 'completed', exit_code: 0, trigger: 'escalation' })
-  t.match([one?.model, two?.model, last.model], ['one', 'two', 'three'])
   t.same([one?.cost_usd, two?.cost_usd, three?.cost_usd], [0.0011, null, 0.022])
   t.match(two?.parent_session, { id: first.id })
   t.match(one?.child_sessions, [{ id: second.id, tier: 2, cost_usd: null }])
@@ -173,17 +167,16 @@ await t.test(
     const child = await until(async () => (await detail(ops, id)).child_sessions[0], 'the child')
     t.match(await ended(ops, child.id), { tier: 2, status: 'completed', num_turns: 2 })
     t.same((await detail(ops, child.id)).child_sessions, [])
-    const [event] = await eventsOfSession(ops, child.id)
-    t.match(event, { level: 'warning' })
-    t.match(event?.message, /tier 2 is the highest[^]*disk fills up[^]*log grows/)
+    const message = /tier 2 is the highest[^]*disk fills up[^]*log grows/
+    t.match(await eventsOfSession(ops, child.id), [{ level: 'warning', message }])
     const results = model.asked.at(-1)?.results
-    t.match(results?.[0], /^Not escalated/, 'the model is told')
+    t.match(results?.[0], 'Not escalated', 'the model is told')
 
     // From the moment of PUT config.
     await ops.api('PUT', '/config', { dry_run: true })
     const dry = await trigger(ops)
     t.match(await ended(ops, dry.id), { tier: 1, status: 'completed' })
     t.same((await detail(ops, dry.id)).child_sessions, [])
-    t.match(await eventsOfSession(ops, dry.id), [{ level: 'warning', message: /dry run/ }])
+    t.match(await eventsOfSession(ops, dry.id), [{ level: 'warning', message: 'dry run' }])
   },
 )
