@@ -15,44 +15,45 @@ import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
 
 /** The contract's operations: the document has these, and no other. */
-const OPERATIONS = [
-  'GET /health',
-  'GET /sessions',
-  'GET /sessions/{id}',
-  'POST /sessions/trigger',
-  'GET /events',
-  'GET /memories',
-  'POST /memories',
-  'PUT /memories/{id}',
-  'DELETE /memories/{id}',
-  'GET /cooldowns',
-  'GET /config',
-  'PUT /config',
-  'POST /webhook',
-  'GET /checks',
-  'POST /checks',
-  'GET /checks/{id}',
-  'PUT /checks/{id}',
-  'DELETE /checks/{id}',
-  'POST /checks/{id}/run',
-  'GET /checks/{id}/history',
-  'GET /mutes',
-  'POST /mutes',
-  'DELETE /mutes/{id}',
-  'GET /approvals',
-  'POST /approvals/{id}',
-  'GET /pause',
-  'PUT /pause',
-  'GET /alerts',
-  'GET /alerts/{id}',
-  'POST /alerts/{id}/notes',
-  'GET /silences',
-  'POST /silences',
-  'DELETE /silences/{id}',
-  'GET /notices',
-  'GET /notices/targets',
-  'POST /notices/{id}/acknowledge',
-]
+const OPERATIONS = `
+GET /health
+GET /sessions
+GET /sessions/{id}
+POST /sessions/trigger
+GET /events
+GET /memories
+POST /memories
+PUT /memories/{id}
+DELETE /memories/{id}
+GET /cooldowns
+GET /config
+PUT /config
+POST /webhook
+GET /checks
+POST /checks
+GET /checks/{id}
+PUT /checks/{id}
+DELETE /checks/{id}
+POST /checks/{id}/run
+GET /checks/{id}/history
+GET /mutes
+POST /mutes
+DELETE /mutes/{id}
+GET /approvals
+POST /approvals/{id}
+GET /pause
+PUT /pause
+GET /alerts
+GET /alerts/{id}
+POST /alerts/{id}/notes
+GET /silences
+POST /silences
+DELETE /silences/{id}
+GET /notices
+GET /notices/targets
+POST /notices/{id}/acknowledge`
+  .trim()
+  .split('\n')
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
 const [, postgres] = backends
@@ -87,7 +88,7 @@ await t.test('health and metrics answer', async (t) => {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.same(health.json(), { status: 'ok', database: 'ok', version })
   const metrics = await request(`${base}/metrics`)
-  t.match(metrics, { status: 200, headers: { 'content-type': /^application\/openmetrics-text/ } })
+  t.match(metrics, { status: 200, headers: { 'content-type': 'application/openmetrics-text' } })
   t.ok(readOpenMetrics(metrics.text).has('gatehouse_http_requests'))
   for (const path of ['/healthz', '/metrics']) {
     const response = await request(base + path, { method: 'POST' })
@@ -119,22 +120,9 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
 
 await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
   const body = { category: 'c', observation: 'o', prompt: 'look' }
-  const changes = [
-    'POST /memories',
-    'POST /sessions/trigger',
-    'PUT /config',
-    'PUT /memories/1',
-    'DELETE /memories/1',
-    'POST /checks',
-    'POST /checks/1/run',
-    'POST /mutes',
-    'POST /approvals/1',
-    'PUT /pause',
-    'POST /silences',
-    'DELETE /silences/1',
-    'POST /alerts/1/notes',
-    'POST /notices/1/acknowledge',
-  ]
+  const changes = OPERATIONS.filter((call) => !/^GET|webhook/.test(call)).map((call) =>
+    call.replace('{id}', '1'),
+  )
   const sites = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
