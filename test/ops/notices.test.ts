@@ -95,11 +95,16 @@ await t.test('notices of one probe', async (t) => {
     status = 503
     await lookAt([{ ...DOOR, name: 'other door' }])
     await told(1, first)
-    await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
+    await until(
+      async () => (await count('failed')) === failed + 1,
+      'the failure to be counted',
+      30_000,
+      250,
+    )
     t.ok(said('receiver answered 503') > 0)
     const unsent = /could not be sent[^]*the receiver answered 503/
     const isUnsent = async () => unsent.test(await ops.page('/waiting'))
-    await until(isUnsent, 'the dashboard to say so')
+    await until(isUnsent, 'the dashboard to say so', 30_000, 250)
     status = 200
     // As if the ten seconds were over after which it is tried again.
     await ops.query(
@@ -108,17 +113,22 @@ await t.test('notices of one probe', async (t) => {
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
-    await until(async () => (await count('sent')) === sent + 1, 'the second try to be counted')
+    await until(
+      async () => (await count('sent')) === sent + 1,
+      'the second try to be counted',
+      30_000,
+      250,
+    )
     await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
-    await until(async () => !(await isUnsent()), 'nothing to be unsent')
+    await until(async () => !(await isUnsent()), 'nothing to be unsent', 30_000, 250)
   })
 
   await t.test('one that was not taken for days is sent all the same', async (t) => {
     const first = receiver.received.length
     const [failed, logged] = [await count('failed'), said('notice not taken')]
     const tried = (times: number) =>
-      until(async () => (await count('failed')) === failed + times, `${times} tries`)
+      until(async () => (await count('failed')) === failed + times, `${times} tries`, 30_000, 250)
     status = 503
     await lookAt([{ ...DOOR, name: 'third door' }])
     await tried(1)
@@ -238,10 +248,15 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   await ops.lookAt([
     { type: 'file_age', name: 'file', path: file, max_age_s: 3_600, level: 'critical' },
   ])
-  const [notice] = await until(async () => {
-    const all = await list('?lasting=true')
-    return all[0]?.sends.some(({ sent_at }) => sent_at !== null) === true && all
-  }, 'a notice that one target has taken')
+  const [notice] = await until(
+    async () => {
+      const all = await list('?lasting=true')
+      return all[0]?.sends.some(({ sent_at }) => sent_at !== null) === true && all
+    },
+    'a notice that one target has taken',
+    30_000,
+    250,
+  )
   const id = notice?.id ?? 0
 
   await t.test('what lasts, what each target got, and why one did not take it', async (t) => {
@@ -303,7 +318,12 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   await t.test('a target that takes notices again does not look as if it failed', async (t) => {
     refused = 200
     await ops.query('update notices.sends set next_at = now() where sent_at is null')
-    await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
+    await until(
+      async () => (await targets())[0]?.['taken_at'] !== null,
+      'a notice to be taken',
+      30_000,
+      250,
+    )
     t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
   })
 

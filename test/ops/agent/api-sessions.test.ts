@@ -129,8 +129,18 @@ await t.test('escalation from tier 1 to 3', async (t) => {
     'a start after the chain',
     60_000,
   )
-  const second = await until(async () => (await detail(ops, first.id)).child_sessions[0], 'tier 2')
-  const third = await until(async () => (await detail(ops, second.id)).child_sessions[0], 'tier 3')
+  const second = await until(
+    async () => (await detail(ops, first.id)).child_sessions[0],
+    'tier 2',
+    30_000,
+    250,
+  )
+  const third = await until(
+    async () => (await detail(ops, second.id)).child_sessions[0],
+    'tier 3',
+    30_000,
+    250,
+  )
   await ended(ops, third.id)
   const late = await pressing
   t.ok(late.id > third.id && late.parent_session_id === null, 'it comes after the whole chain')
@@ -164,7 +174,12 @@ await t.test(
     const ops = await startOps(t, postgres, { ...model.env, OPS_MAX_TIER: '2' })
     await ended(ops)
     const { id } = await trigger(ops)
-    const child = await until(async () => (await detail(ops, id)).child_sessions[0], 'the child')
+    const child = await until(
+      async () => (await detail(ops, id)).child_sessions[0],
+      'the child',
+      30_000,
+      250,
+    )
     t.match(await ended(ops, child.id), { tier: 2, status: 'completed', num_turns: 2 })
     t.same((await detail(ops, child.id)).child_sessions, [])
     const message = /tier 2 is the highest[^]*disk fills up[^]*log grows/

@@ -145,7 +145,7 @@ t.test('the answer goes on through an escalation, and says how a session failed'
   const failed = await clientOf(ops).chat.completions.create(create)
   t.match(
     failed.choices[0]?.message.content,
-    /\nSession failed: the model endpoint answered 400 \(out of order\)/,
+    '\nSession failed: the model endpoint answered 400 (out of order)',
   )
 })
 

@@ -134,7 +134,7 @@ t.test('after a crash, what fails at its end is done at the next look', async (t
   await query(action, [id])
   const marked = { ...process.env, STARTED_BY_GATEHOUSE: marker }
   spawn('sleep', [long('left')], { env: marked, stdio: 'ignore' })
-  await until(() => sleepers('left').length === 0, 'the end of its process')
+  await until(() => sleepers('left').length === 0, 'the end of its process', 30_000, 250)
   // Its value stays when the statement is refused.
   await query('create sequence public.tries')
   await refuseRows(env, 'update on ops.away', `nextval('public.tries') < 3`, FULL)
@@ -166,8 +166,8 @@ t.test('what an operation started outlives its session', async (t) => {
   const list = ['service', 'talker', 'bad', 'slow'].map(call)
   const told = await useTools(t, { model, ops }, list, 3)
   t.match(told, [
-    /^service: ended with 0; check runs is good: 2 processes run\nservice$/,
-    /^talker: ended with 0\ntick\n/,
+    'service: ended with 0; check runs is good: 2 processes run\nservice',
+    'talker: ended with 0\ntick\n',
     'Error: bad: ended with 3',
     'Error: slow: it took over 1 s',
   ])
@@ -178,7 +178,7 @@ t.test('what an operation started outlives its session', async (t) => {
 
   model.answer([calls(call('stuck'))])
   const { id } = await trigger(ops, 'look', 3)
-  await until(() => sleepers('stuck').length > 3, 'the operation')
+  await until(() => sleepers('stuck').length > 3, 'the operation', 30_000, 250)
   await request(`${ops.base}/sessions/${id}/stop`, { method: 'POST' })
   t.match(await endOf(ops, id), { tier: 3, status: 'stopped' })
   t.same(sleepers('stuck'), [], 'nor one whose session is stopped')

@@ -108,6 +108,8 @@ await t.test('pages say what is paused', async (t) => {
   await until(
     async () => /class="connection health bad"/.test(await page('/config')),
     'the banner',
+    30_000,
+    250,
   )
   const text = await page('/')
   t.match(text, /Investigations are paused since [^]* by\s+<bdi>command<\/bdi>/)
@@ -134,7 +136,7 @@ await t.test('investigations: nothing starts by itself', async (t) => {
     })
     t.equal(model.asked.length, asked, 'no brief is written')
     const [row] = await ops.query('select outcome, problem from ops.alerts')
-    t.match(row, { outcome: 'acknowledged', problem: /^investigations are paused since/ })
+    t.match(row, { outcome: 'acknowledged', problem: 'investigations are paused since' })
     t.match(await page('/waiting'), /web-1 is down[^]*investigations are paused/)
     t.equal((await sessionsOf(ops))[0]?.id, before)
   })
@@ -182,9 +184,9 @@ await t.test('repairs: no operation runs, and the model is told so', async (t) =
   })
   t.match(await runSession(ops, 'look', 3), { tier: 3, status: 'completed' })
   const refused = /^Error: Paused: restart was not run: repairs are paused since \S+ by command\.$/
-  t.match(told, [refused, /^restart: ended with 0/])
+  t.match(told, [refused, 'restart: ended with 0'])
   t.ok(existsSync(ran), 'it runs once repairs are resumed')
   t.match(await listOf(ops, 'cooldowns'), [{ service: 'shop', action_type: 'restart', count: 1 }])
   const warnings = await eventsOf(ops, '?level=warning&service=shop')
-  t.match(warnings, [{ message: /^restart was not run: repairs are paused since/ }])
+  t.match(warnings, [{ message: 'restart was not run: repairs are paused since' }])
 })

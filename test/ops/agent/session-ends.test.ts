@@ -237,7 +237,7 @@ t.test('what was found is told when the server stops before the next tier begins
     {
       level: 'warning',
       message:
-        /escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by/,
+        'escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by',
     },
   ])
   const alerts = await query('select outcome, problem from ops.alerts')
