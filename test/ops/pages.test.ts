@@ -147,7 +147,7 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('a memory: shown in its form, and what is refused', async (t) => {
-    const wanted = { category: 'timing', observation: 'slow', confidence: '0.5' }
+    const wanted = { category: 'dependency', observation: 'slow', confidence: '0.5' }
     const { json } = await api<Memory>('POST', '/memories', { ...wanted, confidence: 0.5 })
     const path = `/memories/${json.id}`
     const change = { observation: 'slower', confidence: '0.9', active: 'true' }
@@ -162,7 +162,7 @@ await t.test('pages and forms', async (t: Test) => {
       isPage(t, page, 400)
       t.match(page.text, says)
     }
-    t.same(await memoriesOf(ops, '?category=timing'), [json], 'nothing was stored')
+    t.same(await memoriesOf(ops, '?category=dependency'), [json], 'nothing was stored')
     t.equal((await post(`${path}/delete`)).status, 303)
     isPage(t, await post(`${path}/delete`), 404)
     isPage(t, await post(path, change), 404)
