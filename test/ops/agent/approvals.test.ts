@@ -9,7 +9,7 @@ import { processesWith } from '../../helpers/agents.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
-import { leadsTo, request } from '../../helpers/http.ts'
+import { countAnswers, leadsTo, request } from '../../helpers/http.ts'
 import { startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
 import { eventsOf, inventoryFile, listOf, sessionsOf, startOpsProcess } from '../../helpers/ops.ts'
@@ -193,13 +193,13 @@ await t.test('no process of a session decides, and no program that is gone', asy
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
   ].join('\r\n')
-  const seen = () =>
-    ops.server.logs().filter((line) => /approvals.*"status":403/.test(line)).length
-  const before = seen()
+  const refusals = () => countAnswers(ops.base, '/api/v1/approvals/:id', 403)
+  const before = await refusals()
   const socket = connect(Number(port), '127.0.0.1')
   await new Promise((resolve) => socket.write(`${head}\r\n\r\n${body}`, resolve))
   socket.destroy()
-  await until(() => seen() > before, 'the refusal of one that is gone')
+  const isCounted = async () => (await refusals()) > before
+  await until(isCounted, 'the refusal of one that is gone', 30_000, 250)
   t.match(await approvalOf('restart'), { status: 'pending' })
   t.same(ran(), [])
 })
