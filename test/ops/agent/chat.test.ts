@@ -100,6 +100,8 @@ await t.test('the official client asks, and a session answers', async (t) => {
     t.same(await refusedWith(blank), { ...bad, status: 400, code: null })
     const stranger = clientOf(ops, 'a wrong key').models.list()
     t.same(await refusedWith(stranger), { ...bad, status: 401, code: 'invalid_api_key' })
+    const raw = await request(`${ops.base}/v1/chat/completions`, { method: 'POST', body: '{}' })
+    t.equal(raw.status, 401, 'the key comes before the body')
     const form = await request(`${ops.base}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${CHAT_KEY}`, 'content-type': 'text/plain' },
