@@ -97,7 +97,7 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/agent/operations/operations.ts',
     find: '    await q.lockAdmission(tx, {})\n',
     replace: '',
-    test: 'test/ops/agent/cooldowns-limits.test.ts',
+    test: 'test/ops/agent/operations-leave.test.ts',
   },
   {
     why: 'a dry run runs the operation',

@@ -8,60 +8,52 @@ import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { operationsOf } from '../helpers/api.ts'
-import {
-  ended,
-  eventsOf,
-  listOf,
-  memoriesOf,
-  sessionsOf,
-  startOps,
-  trigger,
-} from '../helpers/ops.ts'
+import { ended, eventsOf, listOf, memoriesOf, sessionsOf, startOps } from '../helpers/ops.ts'
 import type { Memory } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
 import { refuseAll, refuses } from '../helpers/refusals.ts'
 import type { Refusal } from '../helpers/refusals.ts'
-import { until } from '../helpers/until.ts'
 
 /** The contract's operations: the document has these, and no other. */
-const OPERATIONS = [
-  'GET /health',
-  'GET /sessions',
-  'GET /sessions/{id}',
-  'POST /sessions/trigger',
-  'GET /events',
-  'GET /memories',
-  'POST /memories',
-  'PUT /memories/{id}',
-  'DELETE /memories/{id}',
-  'GET /cooldowns',
-  'GET /config',
-  'PUT /config',
-  'POST /webhook',
-  'GET /checks',
-  'POST /checks',
-  'GET /checks/{id}',
-  'PUT /checks/{id}',
-  'DELETE /checks/{id}',
-  'POST /checks/{id}/run',
-  'GET /checks/{id}/history',
-  'GET /mutes',
-  'POST /mutes',
-  'DELETE /mutes/{id}',
-  'GET /approvals',
-  'POST /approvals/{id}',
-  'GET /pause',
-  'PUT /pause',
-  'GET /alerts',
-  'GET /alerts/{id}',
-  'POST /alerts/{id}/notes',
-  'GET /silences',
-  'POST /silences',
-  'DELETE /silences/{id}',
-  'GET /notices',
-  'GET /notices/targets',
-  'POST /notices/{id}/acknowledge',
-]
+const OPERATIONS = `
+GET /health
+GET /sessions
+GET /sessions/{id}
+POST /sessions/trigger
+GET /events
+GET /memories
+POST /memories
+PUT /memories/{id}
+DELETE /memories/{id}
+GET /cooldowns
+GET /config
+PUT /config
+POST /webhook
+GET /checks
+POST /checks
+GET /checks/{id}
+PUT /checks/{id}
+DELETE /checks/{id}
+POST /checks/{id}/run
+GET /checks/{id}/history
+GET /mutes
+POST /mutes
+DELETE /mutes/{id}
+GET /approvals
+POST /approvals/{id}
+GET /pause
+PUT /pause
+GET /alerts
+GET /alerts/{id}
+POST /alerts/{id}/notes
+GET /silences
+POST /silences
+DELETE /silences/{id}
+GET /notices
+GET /notices/targets
+POST /notices/{id}/acknowledge`
+  .trim()
+  .split('\n')
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
 const [, postgres] = backends
@@ -95,39 +87,21 @@ await t.test('health and metrics answer', async (t) => {
   t.equal(health.status, 200)
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.same(health.json(), { status: 'ok', database: 'ok', version })
-  t.match(await request(`${base}/api/v1/health`, { method: 'HEAD' }), { status: 200, text: '' })
   const metrics = await request(`${base}/metrics`)
-  t.match(metrics, { status: 200, headers: { 'content-type': /^application\/openmetrics-text/ } })
+  t.match(metrics, { status: 200, headers: { 'content-type': 'application/openmetrics-text' } })
   t.ok(readOpenMetrics(metrics.text).has('gatehouse_http_requests'))
   for (const path of ['/healthz', '/metrics']) {
     const response = await request(base + path, { method: 'POST' })
     t.match(response, { status: 405, headers: { allow: 'GET, HEAD' } }, path)
-    t.same(Object.keys(response.json<object>()), ['error'])
   }
 })
 
 await t.test('an unknown path and a wrong method match no route: 404 as JSON', async (t) => {
   const accept = { accept: 'text/html,application/xhtml+xml' }
-  const unknown = [
-    '/',
-    '/nothing',
-    '/Sessions',
-    '/sessions/1/',
-    '/sessions/1/stream',
-    '/memories/1/x',
-    '/%zz',
-    '/sessions/%zz',
-  ].flatMap((path) => ['GET', 'POST'].map((method) => `${method} ${path}`))
-  const wrong = [
-    'POST /health',
-    'DELETE /sessions',
-    'PATCH /sessions',
-    'DELETE /sessions/trigger',
-    'PUT /memories',
-    'GET /memories/1',
-    'POST /config',
-    'OPTIONS /config',
-  ]
+  const unknown = ['/', '/Sessions', '/sessions/1/', '/sessions/1/stream', '/%zz'].flatMap(
+    (path) => ['GET', 'POST'].map((method) => `${method} ${path}`),
+  )
+  const wrong = ['POST /health', 'DELETE /sessions/trigger', 'GET /memories/1', 'OPTIONS /config']
   const rows = [...unknown, ...wrong].map((call): Refusal => [call, 404])
   await refuseAll(t, { ...refuser, headers: accept }, rows)
   t.notOk((await api('PATCH', '/config')).headers.allow)
@@ -146,22 +120,9 @@ await t.test('no page of another site loads a page unseen; it may follow a link'
 
 await t.test('403 by a foreign name and from another site; the health is open', async (t) => {
   const body = { category: 'c', observation: 'o', prompt: 'look' }
-  const changes = [
-    'POST /memories',
-    'POST /sessions/trigger',
-    'PUT /config',
-    'PUT /memories/1',
-    'DELETE /memories/1',
-    'POST /checks',
-    'POST /checks/1/run',
-    'POST /mutes',
-    'POST /approvals/1',
-    'PUT /pause',
-    'POST /silences',
-    'DELETE /silences/1',
-    'POST /alerts/1/notes',
-    'POST /notices/1/acknowledge',
-  ]
+  const changes = OPERATIONS.filter((call) => !/^GET|webhook/.test(call)).map((call) =>
+    call.replace('{id}', '1'),
+  )
   const sites = [
     { 'sec-fetch-site': 'cross-site' },
     { 'sec-fetch-site': 'same-site' },
@@ -211,7 +172,6 @@ await t.test('the document of the ops API', async (t) => {
 
   t.test('describes everything once, with its schemas by their names', async (t) => {
     const { schemas, responses } = document.components
-    for (const name of SCHEMAS) t.type(schemas[name]?.properties, 'object', name)
     const text = JSON.stringify({ paths: document.paths, responses })
     for (const name of SCHEMAS) t.ok(text.includes(`"#/components/schemas/${name}"`), name)
     const written = /prompt_text|"confidence"|last_action|tier1_model/
@@ -219,6 +179,19 @@ await t.test('the document of the ops API', async (t) => {
     t.same(Object.keys(schemas['Error']?.properties ?? {}), ['error'])
   })
 })
+
+/** A body with each of these values of a field; the refusal names the field. */
+function wrongFields(
+  call: string,
+  body: object,
+  values: Readonly<Record<string, readonly unknown[]>>,
+) {
+  return Object.entries(values).flatMap(([field, wrong]) =>
+    wrong.map((value): Refusal => {
+      return [{ call, body: { ...body, [field]: value } }, 400, undefined, new RegExp(field)]
+    }),
+  )
+}
 
 await t.test('configuration', async (t) => {
   const folder = `${ops.env['GATEHOUSE_DATA_DIR']}/ops`
@@ -246,11 +219,7 @@ await t.test('configuration', async (t) => {
       dry_run: ['true', 0, null],
     }
     await refuseAll(t, refuser, [
-      ...Object.entries(values).flatMap(([field, wrong]) =>
-        wrong.map((value): Refusal => {
-          return [{ call, body: { ...others, [field]: value } }, 400, undefined, new RegExp(field)]
-        }),
-      ),
+      ...wrongFields(call, others, values),
       [{ call, body: { interval: 0 } }, 400, undefined, 'interval must be a positive integer'],
     ])
   })
@@ -277,10 +246,10 @@ await t.test('configuration', async (t) => {
 function refusedIds(method: string, body?: object): readonly Refusal[] {
   const call = (id: string) => ({ call: `${method} /memories/${id}`, body })
   return [
-    ...['x', '1.5', '1%00'].map((id): Refusal => [call(id), 400, undefined, /integer/]),
-    ...['0', '999', '99999999999999999999999'].map((id): Refusal => {
-      return [call(id), 404, undefined, 'memory not found']
-    }),
+    [call('1.5'), 400, undefined, /integer/],
+    [call('1%00'), 400, undefined, /integer/],
+    [call('999'), 404, undefined, 'memory not found'],
+    [call('99999999999999999999999'), 404, undefined, 'memory not found'],
   ]
 }
 
@@ -293,19 +262,13 @@ await t.test('memories', async (t) => {
   await t.test('what can not be added', async (t) => {
     const call = 'POST /memories'
     const values = {
-      category: [undefined, '', 7, 'x'.repeat(101)],
-      observation: [undefined, ' ', 'x'.repeat(10_001), null, 'a\0b'],
+      category: ['', 7, 'x'.repeat(101)],
+      observation: [' ', 'x'.repeat(10_001), null, 'a\0b'],
       confidence: [1.01, -0.1, '0.5', null],
       active: ['yes', null],
       service: [7, '\0'],
     }
-    await refuseAll(t, refuser, [
-      ...Object.entries(values).flatMap(([field, wrong]) =>
-        wrong.map((value): Refusal => {
-          return [{ call, body: { ...good, [field]: value } }, 400, undefined, new RegExp(field)]
-        }),
-      ),
-    ])
+    await refuseAll(t, refuser, wrongFields(call, good, values))
   })
 
   await t.test('what is added and listed', async (t) => {
@@ -329,11 +292,7 @@ await t.test('memories', async (t) => {
     t.ok(answer.json.updated_at > memory.updated_at)
     const call = `PUT ${path}`
     await refuseAll(t, refuser, [
-      ...Object.keys(change).flatMap((field) =>
-        [undefined, []].map((value): Refusal => {
-          return [{ call, body: { ...change, [field]: value } }, 400, undefined, new RegExp(field)]
-        }),
-      ),
+      ...wrongFields(call, change, { observation: [[]], confidence: [[]], active: [[]] }),
       ...refusedIds('PUT', change),
       ...refusedIds('DELETE'),
     ])
@@ -383,15 +342,10 @@ await t.test('events and cooldowns', async (t) => {
   })
 
   await t.test('what no list takes', async (t) => {
-    const wrong = ['-1', '1.5', 'x', '', '1e3', '%201'].flatMap((value) => [
-      `GET /events?limit=${value}`,
-      `GET /memories?offset=${value}`,
+    await refuseAll(t, refuser, [
+      ['GET /events?limit=1e3', 400, undefined, /^limit must/],
+      ['GET /memories?offset=1.5', 400, undefined, /^offset must/],
     ])
-    await refuseAll(
-      t,
-      refuser,
-      wrong.map((call): Refusal => [call, 400, undefined, /^(limit|offset) must/]),
-    )
   })
 
   await t.test('cooldowns: the last 24 hours, the newest action first', async (t) => {
@@ -403,29 +357,6 @@ await t.test('events and cooldowns', async (t) => {
     ])
     t.equal(cooldowns.length, 3)
   })
-})
-
-await t.test('PUT config is applied to the scheduler that runs', async (t) => {
-  const one = await startOps(t, postgres, { OPS_INTERVAL: '2147483647' })
-  t.equal((await one.api<Config>('GET', '/config')).json.interval, 2_147_483_647)
-  await ended(one)
-  await one.api('PUT', '/config', { interval: 2 })
-  const byHand = () => until(() => trigger(one).catch(() => undefined), 'a session by hand')
-  t.match(await ended(one, (await byHand()).id), { trigger: 'api' })
-  const scheduled = await until(
-    async () => {
-      const sessions = await sessionsOf(one, '?limit=1000')
-      const found = sessions.filter(({ trigger: by }) => by === 'scheduled')
-      return found.length >= 3 && found
-    },
-    'sessions every 2 s',
-    30_000,
-  )
-  const [third = 0, , first = 0] = scheduled.map(({ started_at }) => Date.parse(started_at))
-  t.ok(third - first >= 3_000, 'two intervals lie between; those by hand do not move them')
-  await one.api('PUT', '/config', { interval: 3_600 })
-  t.match(await ended(one), { trigger: 'scheduled' })
-  t.match(await ended(one, (await byHand()).id), { status: 'completed' })
 })
 
 // The last one: what it breaks stays broken.

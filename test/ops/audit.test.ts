@@ -3,9 +3,11 @@ import { ANN, answers, auditOf, changesLeave, PROXIED } from '../helpers/audit.t
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
-import { calls, says, startModelOps } from '../helpers/model.ts'
-import { ended, inventoryFile, runSession, sessionsOf } from '../helpers/ops.ts'
+import { says, startModelOps } from '../helpers/model.ts'
+import type { Call } from '../helpers/model.ts'
+import { ended, inventoryFile, sessionsOf } from '../helpers/ops.ts'
 import { secret } from '../helpers/secrets.ts'
+import { useTools } from '../helpers/tools.ts'
 
 const key = secret('chat-key')
 const restart = { name: 'restart', action_type: 'restart', argv: ['true'] }
@@ -122,15 +124,12 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'chat',
       () => {
-        const messages = [{ role: 'user', content: 'hello' }]
-        return answers(
-          200,
-          request(`${base}/v1/chat/completions`, {
-            method: 'POST',
-            headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-            body: JSON.stringify({ model: 'gatehouse', messages }),
-          }),
-        )
+        const asked = { model: 'gatehouse', messages: [{ role: 'user', content: 'hello' }] }
+        return request(`${base}/v1/chat/completions`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+          body: JSON.stringify(asked),
+        })
       },
       `token OPS_CHAT_API_KEY: session start session ${first + 2}`,
     ],
@@ -153,10 +152,12 @@ await t.test('sessions, and what their models do', async (t) => {
 
   const remember = { category: 'timing', observation: 'slow on Sundays', service: 'shop' }
   const operation = { service: 'shop', operation: 'restart', reason: 'it hangs' }
-  model.answer(({ step }) =>
-    step > 0
-      ? says('Done.')
-      : calls(
+  const acts = (...list: readonly Call[]) => useTools(t, { model, ops }, list, 3)
+  await changesLeave(t, env, 'ops', [
+    [
+      'tools of a session',
+      () =>
+        acts(
           ['remember', remember],
           ['remember', remember],
           ['run_operation', operation],
@@ -164,14 +165,6 @@ await t.test('sessions, and what their models do', async (t) => {
           ['run_operation', operation],
           ['run_operation', { ...operation, operation: 'nothing' }],
         ),
-  )
-  const acts = async () => {
-    t.match(await runSession(ops, 'look', 3), { tier: 3, status: 'completed' })
-  }
-  await changesLeave(t, env, 'ops', [
-    [
-      'tools of a session',
-      acts,
       /^anonymous: session start session \d+$/,
       /^session \d+: memory add memory 3$/,
       /^session \d+: memory strengthen memory 3$/,
@@ -180,11 +173,8 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'dry run',
       async () => {
-        model.answer(({ step }) =>
-          step > 0 ? says('Done.') : calls(['run_operation', operation]),
-        )
         await answers(200, api('PUT', '/config', { dry_run: true }, ANN))
-        await acts()
+        await acts(['run_operation', operation])
       },
       'ann@example.com: config change dry_run',
       /^anonymous: session start/,
@@ -193,9 +183,6 @@ await t.test('sessions, and what their models do', async (t) => {
 })
 
 await t.test('the page has the changes of ops', async (t) => {
-  const { status, text } = await request(`${base}/audit`)
-  t.equal(status, 200)
-  t.match(text, /operation run: <bdi>restart of shop<\/bdi>/)
-  t.match(text, /<bdi>session \d+<\/bdi>/)
-  t.match((await request(base)).text, '<a href="/audit">audit</a>')
+  t.match(await ops.page('/audit'), 'operation run: <bdi>restart of shop</bdi>')
+  t.match(await ops.page('/'), '<a href="/audit">audit</a>')
 })

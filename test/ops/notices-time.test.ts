@@ -11,41 +11,6 @@ function messages(told: readonly Told[]) {
   return told.map(({ message }) => message)
 }
 
-await t.test('twelve hours in which all fails at some time', async (t) => {
-  const one = await openNotified(t, postgres, ['/a', '/b'])
-  let lasting: string | undefined
-  let made = 0
-  // Each hour something begins or ends, while a target or the database is away in turn.
-  for (let hour = 0; hour < 12; hour++) {
-    one.answer('/a', hour % 3 === 0 ? 503 : 200)
-    one.answer('/b', hour % 4 === 1 ? 500 : 200)
-    if (lasting === undefined) await one.begin((lasting = `check ${++made}`))
-    else {
-      await one.end(lasting)
-      lasting = undefined
-    }
-    one.reach(hour % 5 !== 2)
-    await one.pass(HOUR_S / 2, 600)
-    one.reach(true)
-    await one.pass(HOUR_S / 2, 600)
-  }
-  one.answer('/a', 200)
-  one.answer('/b', 200)
-  await one.pass(2 * HOUR_S, 600)
-  for (const target of ['/a', '/b']) {
-    const told = one.taken(target).filter(({ message }) => message.startsWith('check'))
-    const keys = told.map(({ key }) => key)
-    t.equal(new Set(keys).size, keys.length, `${target} is told nothing twice`)
-    for (let n = 1; n <= made; n++) {
-      const about = messages(told).filter((message) => message.startsWith(`check ${n} `))
-      t.equal(about.at(-1), `check ${n} ends`, `${target} hears of the end`)
-      t.ok(about.length <= 2, `${target} hears of the beginning once`)
-    }
-  }
-  t.match(one.logged(), /"msg":"notices not looked up"/)
-  t.notMatch(one.logged(), /"level":"error"/)
-})
-
 await t.test('a target that fails is told to the others, once, and that it works', async (t) => {
   const one = await openNotified(t, postgres, ['/a', '/b'])
   one.answer('/a', 503)
@@ -57,10 +22,10 @@ await t.test('a target that fails is told to the others, once, and that it works
   t.match(messages(one.taken('/b')), ['check 1 fails', failing])
   one.answer('/a', 200)
   await one.pass(2 * HOUR_S, 600)
-  t.match(messages(one.taken('/b')).slice(2), [/^Over: Notices are not taken by OPS_NOTIFY_URL/])
+  t.match(messages(one.taken('/b')).slice(2), ['Over: Notices are not taken by OPS_NOTIFY_URL'])
   t.same(messages(one.taken('/a')), ['check 1 fails'], 'it hears nothing of itself')
-  const [end] = one.taken('/b').slice(2)
-  t.equal(end?.begin_id, one.taken('/b')[1]?.id, 'the end names its beginning')
+  const [, begin, end] = one.taken('/b')
+  t.equal(end?.begin_id, begin?.id, 'the end names its beginning')
 })
 
 /** Eleven in the evening, by the clock of this machine. */
@@ -90,6 +55,8 @@ await t.test('what lasts shorter than a target asks is not told to it', async (t
   one.reach(true)
   await one.pass(60)
   t.same(messages(one.taken('/slow')).slice(2), ['unseen ends'], 'it lasted over five minutes')
+  t.match(one.logged(), '"msg":"notices not looked up"')
+  t.notMatch(one.logged(), '"level":"error"')
 })
 
 await t.test('services, levels and quiet hours of a target', async (t) => {
@@ -106,13 +73,9 @@ await t.test('services, levels and quiet hours of a target', async (t) => {
   await one.pass(HOUR_S, 600)
   t.same(messages(one.taken('/quiet')), ['broken fails', 'broken ends'])
   await one.pass(7 * HOUR_S, 600)
-  t.same(messages(one.taken('/quiet')).slice(2).toSorted(), ['over ends', 'warned fails'])
-  t.ok(
-    one
-      .taken('/quiet')
-      .slice(2)
-      .every(({ at }) => at.getHours() === 7),
-  )
+  const morning = one.taken('/quiet').slice(2)
+  t.same(messages(morning).toSorted(), ['over ends', 'warned fails'])
+  t.ok(morning.every(({ at }) => at.getHours() === 7))
   t.same(messages(one.taken('/levels')), ['broken fails', 'broken ends'])
   t.same(messages(one.taken('/services')), [])
 })
@@ -122,18 +85,15 @@ await t.test('a reminder every few hours, until it is over', async (t) => {
   await one.add('reminded', '/reminded', { remind_s: 4 * HOUR_S })
   await one.begin('check')
   await one.pass(13 * HOUR_S, 1_200)
-  t.match(one.taken('/reminded'), [
-    { reminder: 0 },
-    { reminder: 1 },
-    { reminder: 2 },
-    { reminder: 3 },
-  ])
-  const keys = one.taken('/reminded').map(({ key }) => key)
-  t.equal(new Set(keys).size, 4, 'each is another notice')
+  const told = one.taken('/reminded')
+  t.same(
+    told.map(({ reminder }) => reminder),
+    [0, 1, 2, 3],
+  )
+  t.equal(new Set(told.map(({ key }) => key)).size, 4, 'each is another notice')
   await one.end('check')
-  await one.pass(13 * HOUR_S, 1_200)
-  t.equal(one.taken('/reminded').length, 5)
-  t.equal(messages(one.taken('/reminded')).at(-1), 'check ends')
+  await one.pass(5 * HOUR_S, 1_200)
+  t.same(messages(one.taken('/reminded').slice(4)), ['check ends'])
   t.same(messages(one.taken('/once')), ['check fails', 'check ends'])
 })
 
@@ -178,7 +138,7 @@ await t.test(
   },
 )
 
-// Two hundred things that fail at once are one message to people and eleven incidents of PagerDuty (decision 054).
+// Two hundred things that fail at once are one message to people; of PagerDuty forty are eleven incidents (decision 054).
 
 const NAMES = Array.from({ length: 200 }, (_, at) => `check ${at}`)
 
@@ -207,7 +167,7 @@ await t.test('a storm is one message, and what goes on is one in five minutes', 
   await t.test('programs get each notice in it', async (t) => {
     const [, { notices = [], kind, level } = {}] = told()
     t.same([kind, level, notices.length], ['storm', 'critical', 199])
-    t.match(notices[0], { service: 'shop', message: 'check 1 fails', url: /^http:\/\/ops\// })
+    t.match(notices[0], { message: 'check 1 fails' })
   })
 
   await t.test('each has its own row', async (t) => {
@@ -228,10 +188,12 @@ await t.test('a storm is one message, and what goes on is one in five minutes', 
     await endAll(one, NAMES)
     await one.pass(1, 1)
     await one.pass(60, 20)
-    const [first, second, ...more] = told().slice(3)
-    t.same([first?.message, first?.level], ['check 0 ends', 'info'])
-    t.match(second, { message: /^199 more checks are good again: shop \(199\)\n/, level: 'info' })
-    t.same(more, [])
+    const ends = told().slice(3)
+    t.equal(ends.length, 2)
+    t.match(ends, [
+      { message: 'check 0 ends', level: 'info' },
+      { message: '199 more checks are good again: shop (199)\n', level: 'info' },
+    ])
   })
 
   await t.test('afterwards one goes at once again', async (t) => {
@@ -253,7 +215,7 @@ await t.test('reminders of a storm are one message', async (t) => {
   await one.pass(3_600 + 120)
   t.match(one.taken('/reminded').slice(2), [
     { message: 'check 0 fails', reminder: 1 },
-    { message: /^19 more checks still fail: shop \(19\)\n/ },
+    { message: '19 more checks still fail: shop (19)\n' },
   ])
 })
 
@@ -268,7 +230,7 @@ await t.test(
     t.same(await one.query(attempts), [{ sum: 3 }])
     one.answer('/people', 200)
     await one.pass(80, 10)
-    t.match(messages(one.taken('/people')), [/^check \d+ fails$/, /^29 more checks fail/])
+    t.match(messages(one.taken('/people')), [/^check \d+ fails$/, '29 more checks fail'])
   },
 )
 
@@ -281,22 +243,20 @@ await t.test('PagerDuty has ten incidents of their own and one for the rest', as
     sent()
       .filter(({ event_action }) => event_action === action)
       .map(({ dedup_key }) => String(dedup_key))
-  await beginAll(one, NAMES)
+  await beginAll(one, NAMES.slice(0, 40))
   await one.pass(1, 1)
   t.equal(keysOf('trigger').length, 10)
   await one.pass(61, 20)
   const triggered = keysOf('trigger')
-  t.equal(new Set(triggered).size, 11)
-  t.equal(triggered.length, 11)
-  t.match(sent().at(-1), { payload: { summary: /^190 more checks fail: shop \(190\)/ } })
+  t.same([triggered.length, new Set(triggered).size], [11, 11])
+  t.match(sent().at(-1), { payload: { summary: '30 more checks fail: shop (30)' } })
 
   await t.test('the rest is over when the last of them is', async (t) => {
-    await endAll(one, NAMES.slice(0, 150))
-    await one.pass(20, 1)
+    await endAll(one, NAMES.slice(0, 30))
+    await one.pass(20, 2)
     t.same(new Set(keysOf('resolve')), new Set(triggered.slice(0, 10)))
-    await endAll(one, NAMES.slice(150))
-    await one.pass(20, 1)
-    t.same(new Set(keysOf('resolve')), new Set(triggered))
-    t.equal(keysOf('resolve').length, 11)
+    await endAll(one, NAMES.slice(30, 40))
+    await one.pass(20, 2)
+    t.same(keysOf('resolve').toSorted(), triggered.toSorted())
   })
 })

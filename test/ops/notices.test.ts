@@ -54,9 +54,6 @@ await t.test('notices of one probe', async (t) => {
       const found = bodies(receiver, first)
       return found.length >= count && found
     }, `${count} notices`)
-  const fileCheck = (name: string, level: string, path: string): object => {
-    return { type: 'file_age', name, path, max_age_s: 3_600, level }
-  }
   const said = (text: string) => ops.server.logs().filter((line) => line.includes(text)).length
   const count = async (outcome: string) => {
     const text = await ops.page(`/metrics`)
@@ -64,51 +61,32 @@ await t.test('notices of one probe', async (t) => {
     return Number(counted?.[1] ?? 0)
   }
 
-  await t.test('a critical event is told once', async (t) => {
-    const { session } = await lookAt([DOOR])
-    const [notice] = await told(1, 0)
-    const [request] = receiver.received
-    t.match(request, { method: 'POST', path: '/notices' })
-    t.match(request?.headers, {
-      'content-type': 'application/json',
-      'idempotency-key': /^notice-\d+$/,
-    })
-    const keys =
-      'acknowledge_url begin_id created_at id kind lasts level message reminder service session_id url'
-    t.same(Object.keys(notice ?? {}).toSorted(), keys.split(' '))
-    t.match(notice, {
-      kind: 'event',
-      session_id: session.id,
-      level: 'critical',
-      service: 'shop',
-      message: /^door: no process/,
-      created_at: /^\d{4}-\d\d-\d\dT.*Z$/,
-      url: new RegExp(`^${ops.base}/checks/\\d+$`),
-    })
-  })
-
   await t.test('a critical check is told when it fails, and when it is good again', async (t) => {
     const first = receiver.received.length
     const file = join(folder, 'told')
-    const checks = ['critical', 'warning'].map((level) => fileCheck(`${level} file`, level, file))
+    const checks = ['critical', 'warning'].map((level) => {
+      return { type: 'file_age', name: `${level} file`, path: file, max_age_s: 3_600, level }
+    })
     const begin = await lookAt(checks)
     await told(1, first)
     const during = await ops.look()
     writeFileSync(file, '')
     const good = await ops.look()
-    await told(2, first)
-    const after = await ops.look()
-    rmSync(file)
-    const bad = await ops.look()
-    const notices = await told(3, first)
-    t.equal(notices.length, 3)
+    const notices = await told(2, first)
+    t.equal(notices.length, 2)
+    const url = new RegExp(`^${ops.base}/checks/\\d+$`)
+    const about = { kind: 'event', service: 'shop', created_at: /^\d{4}-\d\d-\d\dT.*Z$/, url }
     t.match(notices, [
-      { session_id: begin.session.id, level: 'critical', message: /^critical file: no such file/ },
-      { session_id: good.session.id, level: 'info', message: /^critical file is good again: / },
-      { session_id: bad.session.id, level: 'critical', message: /^critical file: no such file/ },
+      { ...about, session_id: begin.session.id, message: 'critical file: no such file' },
+      { ...about, session_id: good.session.id, message: 'critical file is good again: ' },
     ])
-    const events = [begin, during, good, after, bad].map((found) => found.events.length)
-    t.same(events, [2, 0, 2, 0, 2], 'what changes is an event')
+    t.match(receiver.received[0], {
+      method: 'POST',
+      path: '/notices',
+      headers: { 'content-type': 'application/json', 'idempotency-key': /^notice-\d+$/ },
+    })
+    const events = [begin, during, good].map((found) => found.events.length)
+    t.same(events, [2, 0, 2], 'what changes is an event')
   })
 
   await t.test('a notice that is not taken is tried again until it is', async (t) => {
@@ -117,30 +95,40 @@ await t.test('notices of one probe', async (t) => {
     status = 503
     await lookAt([{ ...DOOR, name: 'other door' }])
     await told(1, first)
-    await until(async () => (await count('failed')) === failed + 1, 'the failure to be counted')
+    await until(
+      async () => (await count('failed')) === failed + 1,
+      'the failure to be counted',
+      30_000,
+      250,
+    )
     t.ok(said('receiver answered 503') > 0)
-    const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
-    const unsent = /could not be sent[\s\S]*the receiver answered 503/
-    await until(async () => unsent.test(await waiting()), 'the dashboard to say so')
+    const unsent = /could not be sent[^]*the receiver answered 503/
+    const isUnsent = async () => unsent.test(await ops.page('/waiting'))
+    await until(isUnsent, 'the dashboard to say so', 30_000, 250)
     status = 200
     // As if the ten seconds were over after which it is tried again.
-    const later = `update notices.sends
-      set next_at = next_at - interval '10 s' where sent_at is null`
-    await ops.query(later)
+    await ops.query(
+      `update notices.sends set next_at = next_at - interval '10 s' where sent_at is null`,
+    )
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
-    await until(async () => (await count('sent')) === sent + 1, 'the second try to be counted')
+    await until(
+      async () => (await count('sent')) === sent + 1,
+      'the second try to be counted',
+      30_000,
+      250,
+    )
     await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
-    await until(async () => !unsent.test(await waiting()), 'nothing to be unsent')
+    await until(async () => !(await isUnsent()), 'nothing to be unsent', 30_000, 250)
   })
 
   await t.test('one that was not taken for days is sent all the same', async (t) => {
     const first = receiver.received.length
     const [failed, logged] = [await count('failed'), said('notice not taken')]
     const tried = (times: number) =>
-      until(async () => (await count('failed')) === failed + times, `${times} tries`)
+      until(async () => (await count('failed')) === failed + times, `${times} tries`, 30_000, 250)
     status = 503
     await lookAt([{ ...DOOR, name: 'third door' }])
     await tried(1)
@@ -221,11 +209,10 @@ await t.test('notices of an agent', async (t) => {
 })
 
 await t.test('a wrong address stops the start with one line', async (t) => {
-  for (const url of ['ftp://x/', ' ', 'http://x/ x']) {
-    const { code, stderr } = await runCli(['migrate'], { env: { OPS_NOTIFY_URL: url } })
-    t.equal(code, 1, url)
-    t.match(stderr, /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//, url)
-  }
+  t.match(await runCli(['migrate'], { env: { OPS_NOTIFY_URL: 'http://x/ x' } }), {
+    code: 1,
+    stderr: /^gatehouse: OPS_NOTIFY_URL is not valid .*expected an http:\/\//,
+  })
 })
 
 await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
@@ -254,46 +241,43 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
 
   await t.test('nothing so far', async (t) => {
     t.same(await list(), [])
-    t.match(await targets(), [
-      { name: 'OPS_NOTIFY_URL', kind: 'json', taken_at: null, waiting: 0, problem: null },
-      { name: 'OPS_NOTIFY_URL 2', kind: 'pagerduty' },
-      { name: 'chat', kind: 'json', levels: ['critical'], after_s: 43_200 },
-    ])
-    t.match(await page('/notices'), /Nothing lasts now\.[\s\S]*No notices yet\./)
+    t.match(await page('/notices'), /Nothing lasts now\.[^]*No notices yet\./)
   })
 
   const file = join(await temporaryFolder(t, 'told'), 'there')
   await ops.lookAt([
     { type: 'file_age', name: 'file', path: file, max_age_s: 3_600, level: 'critical' },
   ])
-  const [notice] = await until(async () => {
-    const all = await list('?lasting=true')
-    return all[0]?.sends.some(({ sent_at }) => sent_at !== null) === true && all
-  }, 'a notice that one target has taken')
+  const [notice] = await until(
+    async () => {
+      const all = await list('?lasting=true')
+      return all[0]?.sends.some(({ sent_at }) => sent_at !== null) === true && all
+    },
+    'a notice that one target has taken',
+    30_000,
+    250,
+  )
   const id = notice?.id ?? 0
 
   await t.test('what lasts, what each target got, and why one did not take it', async (t) => {
-    t.match(notice, { message: /^file: no such file/, lasts: true, ended_at: null })
+    t.match(notice, { message: 'file: no such file', lasts: true, ended_at: null })
     t.match(notice?.url, new RegExp(`^${base}/checks/\\d+$`))
     await until(async () => (await targets())[0]?.['problem'] !== null, 'the problem')
     const { host } = new URL(receiver.url)
     t.match(await targets(), [
-      { host, problem: 'the receiver answered 503', waiting: 1, taken_at: null },
-      { host, problem: null, waiting: 0, taken_at: /Z$/, failing_since: null },
-      { host, problem: null, waiting: 0, taken_at: null },
+      { name: 'OPS_NOTIFY_URL', host, problem: 'the receiver answered 503', waiting: 1 },
+      { kind: 'pagerduty', problem: null, waiting: 0, taken_at: /Z$/, failing_since: null },
+      { name: 'chat', levels: ['critical'], after_s: 43_200, waiting: 0, taken_at: null },
     ])
     const text = await page('/notices')
-    t.match(text, /Lasts now[\s\S]*file: no such file[\s\S]*Targets[\s\S]*Newest notices/)
-    t.match(text, /OPS_NOTIFY_URL<\/bdi> <span class="badge bad">not taken/)
-    t.match(text, /the receiver answered 503; waiting: 1 notice/)
-    t.match(text, /all services; critical; after 12h/)
-    t.match(await page('/waiting'), /href="\/notices"/)
+    t.match(text, /Lasts now[^]*file: no such file[^]*Targets[^]*Newest notices/)
+    t.match(text, 'OPS_NOTIFY_URL</bdi> <span class="badge bad">not taken')
+    t.match(text, 'the receiver answered 503; waiting: 1 notice')
+    t.match(text, 'all services; critical; after 12h')
     const all = [text, JSON.stringify(await targets()), JSON.stringify(await list())].join('')
     t.notMatch(all, hidden, 'no address beyond its host')
     t.notMatch(all, routing)
-    const logs = ops.server.logs()
-    t.ok(logs.some((line) => /notice not taken/.test(line)))
-    t.notMatch(logs.join(), hidden)
+    t.notMatch(ops.server.logs().join(), hidden)
   })
 
   await t.test(
@@ -302,21 +286,18 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       const link = `${base}/notices/${id}`
       const path = `/notices/${id}/acknowledge`
       const by = async () => (await list('?lasting=true'))[0]?.acknowledged_by
-      t.match(await page(`/notices/${id}`), /file: no such file[\s\S]*>Acknowledge<\/button>/)
-      const get = await fetch(`${link}/acknowledge`)
-      t.ok(get.status === 404 || get.status === 405, 'a GET acknowledges nothing')
+      t.match(await page(`/notices/${id}`), /file: no such file[^]*>Acknowledge<\/button>/)
+      t.equal((await fetch(`${link}/acknowledge`)).status, 405, 'a GET acknowledges nothing')
       const press = (headers: Readonly<Record<string, string>> = {}) =>
         fetch(`${link}/acknowledge`, { method: 'POST', redirect: 'manual', headers })
       t.equal((await press({ 'sec-fetch-site': 'cross-site' })).status, 403)
       t.equal(await by(), null)
       t.equal((await press()).status, 303)
       t.equal(await by(), 'operator')
-      const shown = await page(`/notices/${id}`)
-      t.match(shown, /Acknowledged[\s\S]*by <bdi>operator<\/bdi>/)
-      t.notMatch(shown, />Acknowledge<\/button>/)
+      t.match(await page(`/notices/${id}`), /Acknowledged[^]*by <bdi>operator<\/bdi>/)
       t.equal((await fetch(`${base}/notices/999999`)).status, 404)
       const again = await api<Listed>('POST', path)
-      t.match(again, { status: 200, json: { id, acknowledged_by: 'operator' } })
+      t.match(again, { status: 200, json: { acknowledged_by: 'operator' } })
       await until(() => paged().length >= 2, 'the acknowledgement')
       writeFileSync(file, '')
       await ops.look()
@@ -325,9 +306,8 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       t.same(sent, ['trigger', 'acknowledge', 'resolve'])
       t.equal(new Set(paged().map(({ dedup_key }) => dedup_key)).size, 1, 'one incident')
       t.ok(paged().every(({ routing_key }) => routing_key === routing))
-      t.match(await page(`/notices/${id}`), /OPS_NOTIFY_URL 2<\/bdi>, that it is acknowledged/)
+      t.match(await page(`/notices/${id}`), 'OPS_NOTIFY_URL 2</bdi>, that it is acknowledged')
       t.same(await list('?lasting=true'), [])
-      t.equal((await list('?limit=1')).length, 1)
       const audit = await ops.query(
         `select subject from audit.changes where action = 'notice acknowledge'`,
       )
@@ -338,7 +318,12 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   await t.test('a target that takes notices again does not look as if it failed', async (t) => {
     refused = 200
     await ops.query('update notices.sends set next_at = now() where sent_at is null')
-    await until(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice to be taken')
+    await until(
+      async () => (await targets())[0]?.['taken_at'] !== null,
+      'a notice to be taken',
+      30_000,
+      250,
+    )
     t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
   })
 
@@ -351,8 +336,12 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     t.match(first, { message: 'silent', url: `${base}/notices/${first?.id}` })
   })
 
+  /** Without what was sent of them: that goes on meanwhile. */
+  const acknowledged = async () =>
+    (await list()).map(({ id, acknowledged_by }) => ({ id, acknowledged_by }))
+
   await t.test('what is refused', (t) =>
-    refuseAll(t, { service: 'ops', base, state: () => list() }, [
+    refuseAll(t, { service: 'ops', base, state: acknowledged }, [
       ['GET /api/v1/notices?lasting=maybe', 400, undefined, /lasting must be true or false/],
       ['GET /api/v1/notices?limit=-1', 400, undefined, /limit/],
       ['GET /api/v1/notices?limit=1&limit=2', 400, undefined, /once/],

@@ -8,8 +8,8 @@ import type { Test } from 'tap'
 import { processesWith } from '../../helpers/agents.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
-import { refuseCommands, runCli, runCliProcess } from '../../helpers/cli.ts'
-import { leadsTo, request } from '../../helpers/http.ts'
+import { refuseCommands, runCli } from '../../helpers/cli.ts'
+import { countAnswers, leadsTo, request } from '../../helpers/http.ts'
 import { startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
 import { eventsOf, inventoryFile, listOf, sessionsOf, startOpsProcess } from '../../helpers/ops.ts'
@@ -91,6 +91,8 @@ const reaches = (name: string, wanted: string) =>
     250,
   )
 
+const approveOperation = async (name: string) => decide((await approvalOf(name)).id)
+
 const decide = (id: number, { api } = ops) =>
   api<Approval>('POST', `/approvals/${id}`, { decision: 'approve' })
 
@@ -112,7 +114,7 @@ await t.test('the call waits, the model is told so, and the same call joins it',
   const told = await ask('restart', 'restart')
   const [session] = await sessionsOf(ops)
   const { id, ...approval } = await approvalOf('restart')
-  const waits = new RegExp(`^restart of shop is not run yet: approval ${id} waits for a person`)
+  const waits = `restart of shop is not run yet: approval ${id} waits for a person`
   t.match(told, [waits, waits])
   t.equal((await approvals()).length, 1)
   t.match(approval, {
@@ -121,19 +123,18 @@ await t.test('the call waits, the model is told so, and the same call joins it',
     session_id: session?.id,
     outcome: null,
     reason: 'it hangs <b>restart</b>',
-    argv: ['sh', '-c', /echo/, 'sh', /ran\.txt/, 'restart'],
+    argv: ['sh', '-c', 'echo', 'sh', 'ran.txt', 'restart'],
   })
   await notified(
     /^restart of shop waits for a person's approval until \S+Z\. It .* Reason: it hangs/,
   )
-  t.match(await page('/waiting'), /1 operation waits for approval/)
-  t.match(await page('/'), /1 operation waits for approval/)
+  t.match(await page('/'), '1 operation waits for approval')
   const shown = await page()
-  t.match(shown, /ran\.txt restart<\/code>/, 'the whole command')
+  t.match(shown, 'ran.txt restart</code>', 'the whole command')
   t.match(shown, /it hangs &lt;b>restart&lt;\/b>|it hangs &lt;b&gt;restart/)
   t.match(shown, `<a href="/sessions/${session?.id}">`)
-  t.match(shown, /0 of 2 in 4h/)
-  t.match(await page('/cooldowns'), /after approval/)
+  t.match(shown, '0 of 2 in 4h')
+  t.match(await page('/cooldowns'), 'after approval')
   t.same(ran(), [])
 })
 
@@ -145,12 +146,7 @@ await t.test('what is no decision of a person changes nothing', async (t) => {
   const cross = { 'sec-fetch-site': 'cross-site' }
   await refuseAll(t, { service: 'ops', base: ops.base, state: () => approvals() }, [
     [`GET /api/v1/approvals/${id}?decision=approve`, 404],
-    [
-      { call: `POST /api/v1/approvals/999999`, body: approve },
-      404,
-      undefined,
-      'approval not found',
-    ],
+    [{ call: `POST /api/v1/approvals/999999`, body: approve }, 404],
     [{ call: 'POST /api/v1/approvals/x', body: approve }, 400],
     [{ call, body: { decision: 'yes' } }, 400],
     [{ call, body: {} }, 400],
@@ -164,45 +160,46 @@ await t.test('what is no decision of a person changes nothing', async (t) => {
   t.same(ran(), [])
 })
 
-const node = promisify(execFile)
-/** A program that decides by the API, and prints the status. */
-const DECIDES = `fetch(process.argv[1], {
-  method: 'POST',
-  headers: { 'content-type': 'application/json' },
-  body: JSON.stringify({ decision: 'approve' }),
-}).then((answer) => answer.text().then((text) => console.log(answer.status, text)))`
+const run = promisify(execFile)
+/** Has curl send a change, and print the answer with its status. */
+function change(method: string, path: string, body: object) {
+  const sent = ['-H', 'content-type: application/json', '-d', JSON.stringify(body)]
+  return ['-s', '-w', ' %{http_code}', '-X', method, ...sent, ops.base + path]
+}
+
+const marked = (marker: string) => ({ env: { PATH: process.env['PATH'], [MARKER]: marker } })
 
 await t.test('no process of a session decides, and no program that is gone', async (t) => {
   const { id } = await approvalOf('restart')
-  const url = `${ops.base}/api/v1/approvals/${id}`
-  const refused = /^403 {"error":"A program that a session or an operation has started may not/
-  const own = await node(process.execPath, ['-e', DECIDES, url], { env: { [MARKER]: 'f00d/1' } })
+  const path = `/api/v1/approvals/${id}`
+  const approves = change('POST', path, { decision: 'approve' })
+  const refused = /^{"error":"A program that a session or an operation has started may not.* 403$/
+  const own = await run('curl', approves, marked('f00d/1'))
   t.match(own.stdout, refused, 'a program that an operation has started')
-  const cleared = `env -i "$0" -e "$1" "$2"; :`
-  const child = await node('/bin/sh', ['-c', cleared, process.execPath, DECIDES, url], {
-    env: { [MARKER]: 'f00d', PATH: process.env['PATH'] },
-  })
+  const cleared = 'env -i PATH="$PATH" curl "$@"; :'
+  const child = await run('sh', ['-c', cleared, 'sh', ...approves], marked('f00d'))
   t.match(child.stdout, refused, 'a child of a session that has cleared its environment')
-  const env = { ...ops.env, [MARKER]: 'f00d' }
-  const { code, stderr } = await runCliProcess(['approve', String(id)], { env })
+  process.env[MARKER] = 'f00d'
+  const { code, stderr } = await runCli(['approve', `${id}`], { env: ops.env })
+  delete process.env[MARKER]
   t.equal(code, 1)
-  t.match(stderr, /a program that a session or an operation has started may not/)
+  t.match(stderr, 'a program that a session or an operation has started may not')
 
   const { port } = new URL(ops.base)
   const body = JSON.stringify({ decision: 'approve' })
   const head = [
-    `POST /api/v1/approvals/${id} HTTP/1.1`,
+    `POST ${path} HTTP/1.1`,
     'Host: 127.0.0.1',
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
   ].join('\r\n')
-  const seen = () =>
-    ops.server.logs().filter((line) => /approvals.*"status":403/.test(line)).length
-  const before = seen()
+  const refusals = () => countAnswers(ops.base, '/api/v1/approvals/:id', 403)
+  const before = await refusals()
   const socket = connect(Number(port), '127.0.0.1')
   await new Promise((resolve) => socket.write(`${head}\r\n\r\n${body}`, resolve))
   socket.destroy()
-  await until(() => seen() > before, 'the refusal of one that is gone')
+  const isCounted = async () => (await refusals()) > before
+  await until(isCounted, 'the refusal of one that is gone', 30_000, 250)
   t.match(await approvalOf('restart'), { status: 'pending' })
   t.same(ran(), [])
 })
@@ -214,20 +211,19 @@ await t.test('two clicks on two instances: it runs once, and is verified', async
   t.match(answers.find(({ status }) => status === 200)?.json, { id, status: 'approved' })
   t.match(await reaches('restart', 'done'), {
     decided_by: 'operator',
-    outcome: /^ended with 0; check written is good/,
+    outcome: 'ended with 0; check written is good',
   })
   t.same(ran(), ['restart'])
   await notified(/^Approval \d+ \(restart of shop\) was approved by operator$/)
   const events = (await eventsOf(ops, '?limit=1000')).map(({ message }) => message)
   t.equal(events.filter((one) => one === 'Runs restart: approved by operator').length, 1)
-  t.equal(events.filter((one) => /^restart: ended with 0; check/.test(one)).length, 1)
   const audit = (await auditOf(ops.env)).filter(({ action }) => action.startsWith('approval'))
   t.match(audit, [
     { actor: 'operator', action: 'approval approve', subject: 'restart of shop' },
     { actor: /^session \d+$/, action: 'approval ask', subject: 'restart of shop' },
   ])
-  t.match(await page(), /by <bdi>operator<\/bdi>/)
-  t.notMatch(await page('/waiting'), /for approval/)
+  t.match(await page(), 'by <bdi>operator</bdi>')
+  t.notMatch(await page('/waiting'), 'for approval')
 })
 
 await t.test('by the form: rejected, and then decided for good', async (t) => {
@@ -248,9 +244,6 @@ await t.test('by the form: rejected, and then decided for good', async (t) => {
   const again = await send('approve')
   t.equal(again.status, 409)
   t.match(again.text, `Approval ${id} was decided by operator, and is rejected.`)
-  const answer = await decide(id)
-  t.match(answer, { status: 409 })
-  t.match(answer.text, `approval ${id} was decided by operator, and is rejected`)
   await notified(/^Approval \d+ \(move of shop\) was rejected by operator$/)
   t.notMatch(ran(), ['move'])
 })
@@ -263,31 +256,26 @@ await t.test('expired: it can not be approved, and people hear of it once', asyn
   await ops.query(past, [id])
   const answer = await decide(id)
   t.equal(answer.status, 409)
-  t.match(answer.text, new RegExp(`approval ${id} is expired`))
+  t.match(answer.text, `approval ${id} is expired`)
   await reaches('move', 'expired')
-  t.equal((await decide(id, other)).status, 409)
   const ends = /^Approval \d+ \(move of shop\) is expired: nobody decided in time$/
   await notified(ends)
   const events = await eventsOf(ops, '?limit=1000')
   t.equal(events.filter(({ message }) => ends.test(message)).length, 1)
-  const told = await ask('move')
-  t.match(told, [/approval \d+ waits for a person/], 'asked for again, it is another one')
-  t.match(await approvalOf('move'), { status: 'pending' })
-  t.not((await approvalOf('move')).id, id)
 })
 
 await t.test('a secret in a command is shown nowhere, and the command runs with it', async (t) => {
-  await ask('secret')
+  await ask('secret', 'broken')
   t.match(await approvalOf('secret'), {
-    argv: ['sh', '-c', /echo/, 'sh', /ran/, '«redacted»'],
+    argv: ['sh', '-c', 'echo', 'sh', 'ran', '«redacted»'],
   })
-  await decide((await approvalOf('secret')).id)
+  await approveOperation('secret')
   await reaches('secret', 'done')
   t.equal(ran().at(-1), KEY)
 })
 
 /** Approves what waits, and expects that it does not run. */
-async function isRefused(t: Test, name: string, outcome: RegExp) {
+async function isRefused(t: Test, name: string, outcome: string | RegExp) {
   const before = ran()
   const { id } = await approvalOf(name)
   t.equal((await decide(id)).status, 200)
@@ -298,26 +286,22 @@ async function isRefused(t: Test, name: string, outcome: RegExp) {
 }
 
 await t.test('checked again before it runs: cooldown, dry run, pause, inventory', async (t) => {
-  await ask('flush', 'clean')
-  const told = await ask('free')
-  t.match(told, [/^free: ended with 0/], 'one that needs no approval')
-  await isRefused(t, 'flush', /cooldown: flush of shop was done 1 times within 3600 s, 1 at most/)
+  const [, , told] = await ask('flush', 'clean', 'free')
+  t.match(told, 'free: ended with 0', 'one that needs no approval')
+  await isRefused(t, 'flush', 'cooldown: flush of shop was done 1 times within 3600 s, 1 at most')
   const later = await ask('flush')
-  t.match(later, [/^Error: Cooldown: flush was not run/], 'nobody is asked for what may not run')
+  t.match(later, ['Error: Cooldown: flush was not run'], 'nobody is asked for what may not run')
 
   await ops.api('PUT', '/config', { dry_run: true })
-  await isRefused(t, 'clean', /dry run: nothing runs/)
+  await isRefused(t, 'clean', 'dry run: nothing runs')
   await ops.api('PUT', '/config', { dry_run: false })
 
   await ask('clean')
   await ops.api('PUT', '/pause', { repairs: true })
   await isRefused(t, 'clean', /repairs are paused/i)
-  const resumes = DECIDES.replace("'POST'", "'PUT'").replace(/decision: '\w+'/, 'repairs: false')
-  const env = { [MARKER]: 'f00d' }
-  const { stdout } = await node(process.execPath, ['-e', resumes, `${ops.base}/api/v1/pause`], {
-    env,
-  })
-  t.match(stdout, /^403 /, 'no process of a session resumes them')
+  const resumes = change('PUT', '/api/v1/pause', { repairs: false })
+  const { stdout } = await run('curl', resumes, marked('f00d'))
+  t.match(stdout, / 403$/, 'no process of a session resumes them')
   await ops.api('PUT', '/pause', { repairs: false })
 
   await ask('clean')
@@ -325,22 +309,19 @@ await t.test('checked again before it runs: cooldown, dry run, pause, inventory'
   writeFileSync(path, JSON.stringify(inventory('clean')))
   const changed = await ask('clean')
   const renewed = await approvalOf('clean')
-  t.match(changed, [new RegExp(`approval ${renewed.id} waits`)], 'another command is another one')
+  t.match(changed, [`approval ${renewed.id} waits`], 'another command is another one')
   const old = (await approvals()).find((one) => one.id === id)
-  t.match(old, { status: 'refused', outcome: /another command/ })
-  const decided = await decide(id)
-  t.match(decided, { status: 409 })
-  writeFileSync(path, JSON.stringify(inventory('move')))
-  await isRefused(t, 'clean', /the inventory has another command for it now/)
-  await isRefused(t, 'move', /the inventory has another command for it now/)
+  t.match(old, { status: 'refused', outcome: 'another command' })
+  t.equal((await decide(id)).status, 409)
+  writeFileSync(path, JSON.stringify(inventory()))
+  await isRefused(t, 'clean', 'the inventory has another command for it now')
 })
 
 await t.test('one that fails is told', async (t) => {
-  await ask('broken')
-  await decide((await approvalOf('broken')).id)
+  await approveOperation('broken')
   t.match(await reaches('broken', 'failed'), { outcome: 'ended with 3' })
   await notified(/^Approval \d+ \(broken of shop\) failed: ended with 3$/)
-  t.match(await page('/waiting'), /broken of shop\) failed: ended with 3/)
+  t.match(await page('/waiting'), 'broken of shop) failed: ended with 3')
 })
 
 await t.test('what a silent server of another machine ran is interrupted', async (t) => {
@@ -351,7 +332,7 @@ await t.test('what a silent server of another machine ran is interrupted', async
              clock_timestamp() - interval '31 seconds'),
             ('shop', 'near', '[]', '', 'running', now(), now(), '1/1', 'elsewhere', clock_timestamp() + interval '1 hour')`,
   )
-  t.match(await reaches('far', 'interrupted'), { outcome: /process that ran it is gone/ })
+  t.match(await reaches('far', 'interrupted'), { outcome: 'process that ran it is gone' })
   t.match(await approvalOf('near'), { status: 'running' }, 'one that is alive')
   await notified(/^Approval \d+ \(far of shop\) was interrupted, and does not run again by itself/)
 })
@@ -365,21 +346,19 @@ await t.test('by the command line', async (t) => {
     const rows: readonly Approval[] = JSON.parse(stdout)
     return rows.map(({ id, status, operation }) => `${id} ${status} ${operation}`)
   }
-  t.ok((await listed()).includes(`${id} pending pack`))
   const { stdout } = await runCli(['approvals'], { env })
   t.match(stdout, /^ID +STATE +OPERATION/)
   t.match(stdout, /^\d+ +pending +pack of shop +.*ran\.txt pack +it hangs/m)
   t.match(await runCli(['approve', `${id}`], { env }), {
     code: 0,
-    stderr: /pack of shop is approved\n/,
+    stderr: 'pack of shop is approved\n',
   })
   t.match(await reaches('pack', 'done'), { decided_by: 'command' })
-  t.equal(ran().at(-1), 'pack')
   await ask('pack')
   const { id: second } = await approvalOf('pack')
   t.match(await runCli(['approve', `${second}`, '--reject'], { env }), {
     code: 0,
-    stderr: /pack of shop is rejected\n/,
+    stderr: 'pack of shop is rejected\n',
   })
   await refuseCommands(t, { env, state: listed }, [
     [['approve', `${second}`], 1, /was decided by command, and is rejected/],
@@ -393,13 +372,13 @@ await t.test('by the command line', async (t) => {
 await t.test('a server that stops interrupts what it runs', async (t) => {
   await other.server.stop()
   await ask('long')
-  await decide((await approvalOf('long')).id)
-  await until(() => processesWith(`sleep ${LONG}`).length > 0, 'the operation')
+  await approveOperation('long')
+  await until(() => processesWith(`sleep ${LONG}`).length > 0, 'the operation', 30_000, 250)
   await ops.server.stop()
   t.same(processesWith(`sleep ${LONG}`), [])
   const [end] = await ops.query(
     `select a.status, a.outcome, e.message from ops.approvals a, ops.events e
       where a.operation = 'long' and e.level = 'critical' and e.message ~ 'long of shop'`,
   )
-  t.match(end, { status: 'interrupted', outcome: 'it was stopped', message: /does not run again/ })
+  t.match(end, { status: 'interrupted', outcome: 'it was stopped', message: 'does not run again' })
 })

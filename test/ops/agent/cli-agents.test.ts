@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, openAgentOps, processesWith } from '../../helpers/agents.ts'
-import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
   ended,
   eventsOfSession,
   inventoryFile,
-  listOf,
   memoriesOf,
   runSession,
   trigger,
@@ -30,11 +28,7 @@ const [, postgres] = backends
 const state = await temporaryFolder(t, 'state')
 const key = secret('agent-key')
 const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }
-const flushed = join(state, 'flushed')
-const operations = [
-  { name: 'restart', action_type: 'restart', argv: ['true'] },
-  { name: 'flush', action_type: 'flush', argv: ['touch', flushed], approval: true },
-]
+const operations = [{ name: 'restart', action_type: 'restart', argv: ['true'] }]
 const services = [{ name: 'web', checks: [], operations }]
 const ops = await openAgentOps(t, postgres, {
   ...secrets,
@@ -80,27 +74,14 @@ cat; echo '${result}'
     t.equal(args[0], '-p')
     t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
     t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
-    t.same(args.slice(2), [
-      '--output-format',
-      'stream-json',
-      '--verbose',
-      '--model',
-      'small one',
-      '--permission-mode',
-      'dontAsk',
-      '--tools',
-      'Read,Grep,Glob',
-      '--strict-mcp-config',
-      '--mcp-config',
-      '{"mcpServers":{"gatehouse":{"type":"http","url":"' +
-        `${base}/mcp/session","headers":{"Authorization":"Bearer \${GATEHOUSE_TOOLS_TOKEN}"}}}}`,
-      '--allowedTools',
-      'mcp__gatehouse',
-      '--max-turns',
-      '5',
-      '--max-budget-usd',
-      '1.0000',
-    ])
+    t.equal(
+      args.slice(2).join(' | '),
+      '--output-format | stream-json | --verbose | --model | small one | --permission-mode | dontAsk | ' +
+        '--tools | Read,Grep,Glob | --strict-mcp-config | --mcp-config | ' +
+        `{"mcpServers":{"gatehouse":{"type":"http","url":"${base}/mcp/session",` +
+        '"headers":{"Authorization":"Bearer ${GATEHOUSE_TOOLS_TOKEN}"}}}} | ' +
+        '--allowedTools | mcp__gatehouse | --max-turns | 5 | --max-budget-usd | 1.0000',
+    )
     const environment = new Map(
       read('environment')
         .trim()
@@ -174,11 +155,11 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
   agent.does(turns(6, 0.01))
   const circling = await session()
   t.match(circling, { status: 'failed', num_turns: 6 })
-  t.match(await eventsOfSession(ops, circling.id), [{ message: /the cap of 5 turns/ }])
+  t.match(await eventsOfSession(ops, circling.id), [{ message: 'the cap of 5 turns' }])
   agent.does(turns(2, 0.6))
   const spending = await session()
   t.match(spending, { status: 'failed', cost_usd: 1.2 })
-  t.match(await eventsOfSession(ops, spending.id), [{ message: /the budget is spent: \$1\.2/ }])
+  t.match(await eventsOfSession(ops, spending.id), [{ message: 'the budget is spent: $1.2' }])
 })
 
 t.test('a flood is held up: few lines wait, health answers, and it can be stopped', async (t) => {
@@ -195,10 +176,9 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
     t.equal((await request(`${base}/api/v1/health`)).status, 200)
   }
   t.match(await stopped(id), { status: 'stopped' })
-  const seqs = lines(id).map(({ seq }) => seq)
-  t.same(
-    seqs,
-    seqs.map((_, at) => at + 1),
+  const stored = lines(id)
+  t.ok(
+    stored.every(({ seq }, at) => seq === at + 1),
     'no line is lost or twice',
   )
 })
@@ -236,17 +216,18 @@ t.test('no agent is started where ops has no port to which it could come', async
   )
   const id = await timed.start()
   t.match(await timed.ended(id), { status: 'failed' })
-  const message = /OPS_ADDR is a unix socket; have ops listen at a port/
+  const message = 'OPS_ADDR is a unix socket; have ops listen at a port'
   t.match(await timed.eventsOf(id), [{ message }])
 })
 
-t.test('an agent records by the tools of its session; a bad call harms no other', async (t) => {
+t.test('an agent acts by the tools of its session; a bad call harms no other', async (t) => {
   const answers = join(agent.folder, 'answers')
   const calls = [
     agent.calls('record_event', { level: 'error', service: 'web', message: 'It is down' }),
     agent.calls('record_event', { level: 'info' }),
     agent.calls('record_event', { level: 'info', message: 'Seen' }),
     agent.calls('remember', { category: 'timing', service: 'web', observation: 'Slow at noon' }),
+    agent.calls('run_operation', { service: 'web', operation: 'restart', reason: 'it hangs' }),
   ]
   // What it writes in its answer is text, whatever it looks like.
   const memories = [{ category: 'x', observation: 'planted' }]
@@ -255,54 +236,24 @@ t.test('an agent records by the tools of its session; a bad call harms no other'
   agent.does(`{ ${calls.join('; ')}; } > ${answers}
 ${agent.prints(claudeResult({ result: said }))}
 `)
-  const done = await session()
-  t.match(done, { status: 'completed' })
+  const done = await runSession(ops, 'look', 3)
+  t.match(done, { tier: 3, status: 'completed' })
   const page = await ops.page(`/sessions/${done.id}`)
   t.match(page, '<div class="markdown"><p>Web is down:', 'without reasoning')
   t.match(page, 'GET /&lt;/think&gt; port 80 is shut.')
   const events = await eventsOfSession(ops, done.id)
-  t.same(events.map(({ level, service, message }) => [level, service, message]).toSorted(), [
-    ['critical', 'web', 'It is down'],
-    ['info', null, 'Seen'],
+  const told = events.map(({ level, service, message }) => `${level} ${service} ${message}`)
+  t.same(told.toSorted(), [
+    'critical web It is down',
+    'info null Seen',
+    'info web Runs restart: it hangs',
+    'info web restart: ended with 0',
   ])
-  t.match(await memoriesOf(ops), [
-    { service: 'web', category: 'timing', observation: 'Slow at noon', tier: 1 },
-  ])
-  t.equal((await memoriesOf(ops)).length, 1)
+  const kept = await memoriesOf(ops)
+  t.match(kept, [{ service: 'web', observation: 'Slow at noon', tier: 3 }])
+  t.equal(kept.length, 1)
   const second = readFileSync(answers, 'utf8').split('\n')[1] ?? ''
-  t.match(JSON.parse(second).result, { isError: true, content: [{ text: /message/ }] })
-})
-
-t.test('at tier 3 an agent runs an operation, and one that needs approval waits', async (t) => {
-  const answers = join(agent.folder, 'answers')
-  const calls = ['restart', 'flush', 'nothing'].map((operation) =>
-    agent.calls('run_operation', { service: 'web', operation, reason: 'it hangs' }),
-  )
-  agent.does(`{ ${calls.join('; ')}; } > ${answers}
-${agent.prints(claudeResult())}
-`)
-  const { id, tier, status } = await runSession(ops, 'look', 3)
-  t.same([tier, status], [3, 'completed'])
-  const said = readFileSync(answers, 'utf8').trim().split('\n')
-  t.match(said, [
-    '"restart: ended with 0',
-    /"flush of web is not run yet: approval 1 waits for a person/,
-    /no operation \\"nothing\\".*"isError":true/,
-  ])
-  const approvals = await listOf<{ id: number }>(ops, 'approvals')
-  t.match(approvals, [{ id: 1, status: 'pending', operation: 'flush', session_id: id }])
-  t.notOk(existsSync(flushed), 'not without a yes')
-  await ops.api('POST', '/approvals/1', { decision: 'approve' })
-  await until(() => existsSync(flushed), 'the operation, after the yes')
-  const lines = (await auditOf(ops.env)).map(
-    ({ actor, action, subject }) => `${actor}: ${action} ${subject}`,
-  )
-  t.same(lines.slice(0, 4), [
-    'operator: approval approve flush of web',
-    `session ${id}: approval ask flush of web`,
-    `session ${id}: operation run restart of web`,
-    `operator: session start session ${id}`,
-  ])
+  t.match(JSON.parse(second).result, { isError: true, content: [{ text: 'message' }] })
 })
 
 t.test('the token leads to its session alone, while that runs, and is not shown', async (t) => {
@@ -314,7 +265,7 @@ ${agent.prints(claudeResult())}
 `)
   const { id } = await trigger(ops)
   await until(() => lines(id).length > 0, 'its first line')
-  t.match(lines(id)[0]?.text, /^token «redacted»$/)
+  t.equal(lines(id)[0]?.text, 'token «redacted»')
   const token = readFileSync(join(agent.folder, 'token'), 'utf8')
   t.notOk(readFileSync(join(agent.folder, 'arguments'), 'utf8').includes(token))
 
@@ -346,6 +297,6 @@ t.test('a session whose agent never came for its tools has failed', async (t) =>
   const done = await session()
   t.match(done, { status: 'failed' })
   t.match(await eventsOfSession(ops, done.id), [
-    { message: /never asked for the tools of its session/ },
+    { message: 'never asked for the tools of its session' },
   ])
 })

@@ -37,19 +37,19 @@ const CAPTURED: readonly (readonly [
   name: string,
   code: number,
   expected: Partial<Session>,
-  output: readonly (readonly [string, string | RegExp])[],
+  output: readonly (string | RegExp)[],
 ])[] = [
   [
     'claude_tier1',
     0,
     { status: 'completed', cost_usd: 0.00028, num_turns: 2, exit_code: 0 },
     [
-      ['system', /"subtype":"ui_invalidate"/],
-      ['system', /^claude 2\.1\.\S+, model claude-haiku-5-5$/],
-      ['tool', 'Bash {"command":"echo mock-ran","description":"mock"}'],
-      ['result', 'mock-ran'],
-      ['turn', 'Turn 1'],
-      ['text', 'Service nginx is healthy.'],
+      '"subtype":"ui_invalidate"',
+      /^system claude 2\.1\.\S+, model claude-haiku-5-5$/,
+      'tool Bash {"command":"echo mock-ran","description":"mock"}',
+      'result mock-ran',
+      'turn Turn 1',
+      'text Service nginx is healthy.',
     ],
   ],
   [
@@ -57,20 +57,17 @@ const CAPTURED: readonly (readonly [
     'claude_resumed_tier2',
     0,
     { status: 'completed', cost_usd: 0.0028, num_turns: 1, exit_code: 0 },
-    [
-      ['system', /^claude 2\.1/],
-      ['text', 'Service nginx is healthy.'],
-    ],
+    ['system claude 2.1', 'text Service nginx is healthy.'],
   ],
   [
     'claude_429',
     1,
     { status: 'failed', cost_usd: null, num_turns: null, exit_code: 1 },
     [
-      ['system', /ui_invalidate/],
-      ['system', /^claude 2\.1/],
-      ...[1, 2, 3, 4, 5, 6].map((at) => ['error', `retry ${at} of 10: rate_limit (429)`] as const),
-      ['error', /^Session failed: the agent ended without a result \(exit code 1\).*rate_limit/],
+      'ui_invalidate',
+      'system claude 2.1',
+      ...[1, 2, 3, 4, 5, 6].map((at) => `error retry ${at} of 10: rate_limit (429)`),
+      /^error Session failed: the agent ended without a result \(exit code 1\).*rate_limit/,
     ],
   ],
   [
@@ -78,12 +75,12 @@ const CAPTURED: readonly (readonly [
     0,
     { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
     [
-      ['system', /^codex, thread 01a1fbe8/],
-      ['error', /^Model metadata for `gpt-5-mock` not found/],
-      ['tool', "/bin/bash -lc 'echo mock-ran'"],
-      ['result', 'mock-ran'],
-      ['turn', 'Turn 1'],
-      ['text', 'Service nginx is healthy.'],
+      'system codex, thread 01a1fbe8',
+      'error Model metadata for `gpt-5-mock` not found',
+      "tool /bin/bash -lc 'echo mock-ran'",
+      'result mock-ran',
+      'turn Turn 1',
+      'text Service nginx is healthy.',
     ],
   ],
   [
@@ -91,11 +88,11 @@ const CAPTURED: readonly (readonly [
     0,
     { status: 'completed', cost_usd: 0.0028, num_turns: 2, exit_code: 0 },
     [
-      ['tool', 'bash {"command":"echo mock-ran","description":"mock"}'],
-      ['result', 'mock-ran'],
-      ['turn', 'Turn 1: 1,240 tokens, $0.0014'],
-      ['text', 'Service nginx is healthy.'],
-      ['turn', /^Turn 2: /],
+      'tool bash {"command":"echo mock-ran","description":"mock"}',
+      'result mock-ran',
+      'turn Turn 1: 1,240 tokens, $0.0014',
+      'text Service nginx is healthy.',
+      'turn Turn 2: ',
     ],
   ],
   [
@@ -103,11 +100,11 @@ const CAPTURED: readonly (readonly [
     0,
     { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
     [
-      ['system', 'gemini, model gemini-2.5-flash'],
-      ['tool', 'run_shell_command {"command":"echo mock-ran","description":"mock"}'],
-      ['result', 'mock-ran'],
-      ['turn', 'Turn 1'],
-      ['text', 'Service nginx is healthy.'],
+      'system gemini, model gemini-2.5-flash',
+      'tool run_shell_command {"command":"echo mock-ran","description":"mock"}',
+      'result mock-ran',
+      'turn Turn 1',
+      'text Service nginx is healthy.',
     ],
   ],
 ]
@@ -119,9 +116,10 @@ for (const [name, code, expected, output] of CAPTURED) {
     t.match(session_, expected)
     const shown = lines(id).filter(({ text }) => text !== '')
     t.equal(shown.length, output.length, 'every line is there')
-    for (const [at, [kind, text]] of output.entries()) {
-      t.match(shown[at], { kind, text }, `line ${at + 1}`)
-    }
+    t.match(
+      shown.map(({ kind, text }) => `${kind} ${text}`),
+      output,
+    )
   })
 }
 
@@ -130,7 +128,7 @@ t.test('a refused key stops the agent, which would retry for minutes', async (t)
   const stopped = await session()
   t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
   t.match(await eventsOfSession(ops, stopped.id), [
-    { level: 'warning', message: /key is refused: authentication_failed \(401\)/ },
+    { level: 'warning', message: 'key is refused: authentication_failed (401)' },
   ])
 })
 
@@ -140,14 +138,14 @@ t.test('the result line outranks the exit code', async (t) => {
   agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
   const failed = await session()
   t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
-  t.match(await eventsOfSession(ops, failed.id), [{ message: /It went wrong\./ }])
+  t.match(await eventsOfSession(ops, failed.id), [{ message: 'It went wrong.' }])
 })
 
 t.test('no result is a failure, whatever the exit code', async (t) => {
   agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
   const silent = await session()
   t.match(silent, { status: 'failed', exit_code: 0 })
-  t.match(await eventsOfSession(ops, silent.id), [{ message: /without a result \(exit code 0\)/ }])
+  t.match(await eventsOfSession(ops, silent.id), [{ message: 'without a result (exit code 0)' }])
   agent.does('exit 7\n')
   t.match(await session(), { status: 'failed', exit_code: 7 })
   agent.does('kill -9 $$\n')
@@ -171,46 +169,40 @@ t.test('lines that nobody knows are stored and harm nothing', async (t) => {
   const done = await session()
   t.match(done, { status: 'completed', cost_usd: null, num_turns: 1 })
   const texts = lines(done.id).map(({ text }) => text)
-  for (const text of [
-    'Warning: not JSON at all',
-    '{"type":"cut off',
-    '{"type":"tomorrow","what":{"a":1}}',
-  ]) {
-    t.ok(texts.includes(text), text)
-  }
+  t.same(texts.slice(0, 2), ['Warning: not JSON at all', '{"type":"cut off'])
+  t.ok(texts.includes('{"type":"tomorrow","what":{"a":1}}'))
 })
 
 t.test('what no count of turns and no known price can be is null', async (t) => {
   const none = { modelUsage: {}, model_usage_since_last_result: undefined }
   const odd = { odd: { costUSD: 3, costBasis: 'unknown' } }
-  for (const [fields, cost_usd] of [
-    [{ ...none, num_turns: 2.5, total_cost_usd: -1 }, null],
-    [{ ...none, num_turns: 1e10, total_cost_usd: 1e300 }, null],
-    [{ ...none, num_turns: -3, total_cost_usd: 0.5 }, 0.5],
-    [{ num_turns: null, modelUsage: odd, model_usage_since_last_result: odd }, null],
-  ] as const) {
+  for (const fields of [
+    { ...none, num_turns: 2.5, total_cost_usd: -1 },
+    { ...none, num_turns: 1e10, total_cost_usd: 1e300 },
+    { num_turns: -3, modelUsage: odd, model_usage_since_last_result: odd },
+  ]) {
     agent.says([claudeResult(fields)])
-    t.match(await session(), { status: 'completed', num_turns: null, cost_usd })
+    t.match(await session(), { status: 'completed', num_turns: null, cost_usd: null })
   }
 })
 
 t.test('the errors of the agents', async (t) => {
   const end = { is_error: true, result: undefined, errors: ['Reached it'] }
   for (const [said, why] of [
-    [claudeResult({ ...end, subtype: 'error_max_turns' }), /turn cap/],
-    [claudeResult({ ...end, subtype: 'error_max_budget_usd' }), /budget is spent/],
-    [claudeResult({ ...end, subtype: 'error_during_execution' }), /Reached it/],
-    [{ type: 'turn.failed', error: { message: 'stream lost' } }, /stream lost/],
+    [claudeResult({ ...end, subtype: 'error_max_turns' }), 'turn cap'],
+    [claudeResult({ ...end, subtype: 'error_max_budget_usd' }), 'budget is spent'],
+    [claudeResult({ ...end, subtype: 'error_during_execution' }), 'Reached it'],
+    [{ type: 'turn.failed', error: { message: 'stream lost' } }, 'stream lost'],
     [
       { type: 'error', sessionID: 's', error: { name: 'E', data: { message: 'no key' } } },
-      /no key/,
+      'no key',
     ],
-    [{ type: 'result', status: 'error', error: { message: 'quota' }, stats: {} }, /quota/],
+    [{ type: 'result', status: 'error', error: { message: 'quota' }, stats: {} }, 'quota'],
   ] as const) {
     agent.says([said], 1)
     const failed = await session()
-    t.match(failed, { status: 'failed', exit_code: 1 }, String(why))
-    t.match(await eventsOfSession(ops, failed.id), [{ level: 'warning', message: why }])
+    t.match(failed, { status: 'failed', exit_code: 1 }, why)
+    t.match(await eventsOfSession(ops, failed.id), [{ message: why }])
   }
 })
 
@@ -226,24 +218,15 @@ t.test('what a terminal acts on is taken out', async (t) => {
     ['\u001b(Bplain\u001b)0 \u001b7saved\u001b8 \u001b#8\u001b=keys\u001bc', 'plain saved keys'],
     ['Ünïcödé 漢字 🙂 stays', 'Ünïcödé 漢字 🙂 stays'],
   ] as const
+  const plain = noisy.map(([raw]) => raw)
   const expected = noisy.map(([, clean]) => clean)
-  t.same(await put(noisy.map(([raw]) => raw)), expected, 'as plain lines')
-  t.same(await put(noisy.map(([raw]) => says(raw))), expected, 'as what an agent says')
+  t.same(await put([...plain, ...plain.map(says)]), [...expected, ...expected])
 })
 
 t.test('lines end with LF, CRLF or CR: nothing hides behind a progress bar', async (t) => {
   const bar = 'harmful\rharmless\r10 %\r100 %'
-  t.same(await put([says('one\ntwo\r\nthree'), bar, 'windows\r']), [
-    'one',
-    'two',
-    'three',
-    'harmful',
-    'harmless',
-    '10 %',
-    '100 %',
-    'windows',
-  ])
-  t.same(await put([says('a\n\nb')]), ['a', '', 'b'], 'an empty line stays')
+  const texts = await put([says('one\n\ntwo\r\nthree'), bar, 'windows\r'])
+  t.equal(texts.join('|'), 'one||two|three|harmful|harmless|10 %|100 %|windows')
 })
 
 t.test('a line has 16 KiB at most, cut between characters', async (t) => {
@@ -293,7 +276,7 @@ printf 'bad \\377\\376 bytes\\n'; printf '%s' '${JSON.stringify(END)}'
 })
 
 t.test('an output that is too long is cut, and says where, in file and database', async (t) => {
-  const long = Array.from({ length: 1_000 }, (_, at) => `line ${at} ${'x'.repeat(10_000)}`)
+  const long = Array.from({ length: 900 }, (_, at) => `line ${at} ${'x'.repeat(10_000)}`)
   agent.says([...long, END])
   const { id } = await completed()
   const inFile = lines(id)
@@ -310,8 +293,8 @@ t.test('an output that is too long is cut, and says where, in file and database'
   const text = 'select text from ops.session_lines where session_id = $1 order by seq'
   const rows = await ops.query(text, [id])
   t.same(
-    rows.map((row) => row['text']),
     texts,
+    rows.map((row) => row['text']),
   )
 })
 

