@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
-import { leadsTo, request } from '../../helpers/http.ts'
+import { request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { attemptsIn, attemptsOf, replay, startReceiver } from '../../helpers/replays.ts'
 import type { Answer, Received } from '../../helpers/replays.ts'
@@ -421,28 +421,6 @@ await t.test('a filter of the log is counted, with bounds that stay', async (t) 
   const none = await pageOf('/replays/new?event_type=nothing')
   t.match(none, 'No event matches these filters.')
   t.notMatch(none, 'name="target_url"')
-})
-
-await t.test('a job begins by its form, and is listed', async (t) => {
-  t.match(await pageOf('/replays'), 'No replays of many events.')
-  const fields = {
-    event_type: 'order.paid',
-    highest_id: String(last),
-    target_url: `${url}/in?token=hush`,
-  }
-  const started = await postForm(base, '/replays', fields)
-  t.equal(started.status, 303)
-  const path = leadsTo(started)
-  const shown = await until(async () => {
-    const text = await pageOf(path)
-    return text.includes('data-state="finished"') && text
-  }, 'the job to end')
-  t.notMatch(shown, 'hush')
-  t.notMatch(shown, 'hx-trigger="every', 'what has ended is not asked for again')
-  t.equal(receiver.received.at(-1)?.headers['x-gatehouse-replay'], String(paid))
-  t.match(await pageOf('/replays'), new RegExp(`href="${path}"`))
-  const again = await postForm(base, `${path}/cancel`, {})
-  t.match(again, { status: 200, text: /data-state="finished"/ }, 'what has ended stays')
 })
 
 await t.test('what is refused sends nothing, and is not recorded', async (t) => {
