@@ -152,7 +152,6 @@ await t.test('the log in a browser', async (t) => {
     await leaveMark(page)
     await provider.selectOption('generic:shop')
     await untilAddress(page, '/log?provider=generic%3Ashop')
-    t.same(await untilRows(page, SHOP), shop)
     // Applied without Enter. In one go: after a pause a part of it would be in the history.
     await words.fill('type:order.paid')
     await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
@@ -289,8 +288,6 @@ await t.test('the log in a browser', async (t) => {
     await words.fill('type:never since:yesterday')
     await untilText(page.getByRole('alert'), /^since must be an event id or a time/)
     t.equal(await words.inputValue(), 'type:never since:yesterday')
-    await page.goto(`${base}/log?limit=0`)
-    await untilText(page.locator('main'), /400 Bad Request Limit must be a whole number/)
   })
 })
 
@@ -423,9 +420,6 @@ await t.test('a home of many providers', async (t) => {
     await page.keyboard.type('SOURCE 1 open')
     await untilText(page.locator('#provider-rows-found'), `7 of ${count}`)
     t.equal(await rows.locator('visible=true').count(), 7)
-    await page.keyboard.press('Escape')
-    await page.locator('#provider-rows-find').fill('none such')
-    await untilText(page.locator('#provider-rows-found'), `0 of ${count}`)
     await page.locator('#provider-rows-find').fill('')
     t.equal(await rows.locator('visible=true').count(), count)
   })

@@ -225,20 +225,6 @@ await t.test('the navigation has what one may open', async (t) => {
   }
 })
 
-await t.test('users: an admin is made, and one gives it up', async (t) => {
-  // The visitor is the admin of the test before.
-  await page.goto(`${links.base}/-/admin/users`)
-  const row = page.locator(`#user-${bob.id}`)
-  await row.getByText('Make admin…').click()
-  await press(t, `Make ${bob.email} an admin`)
-  t.equal(await textOf(row.locator('.badge')), 'admin')
-  const own = page.getByRole('row').filter({ hasText: 'eve@example.com' })
-  await own.getByText('Give up admin…').click()
-  await own.getByRole('checkbox').check()
-  await press(t, 'Give up admin')
-  t.equal(new URL(page.url()).pathname, '/-/')
-})
-
 await t.test('a session, a memory and the configuration', async (t) => {
   const ops = opsServer(server, env)
   await ended(ops)
