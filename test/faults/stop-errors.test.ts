@@ -26,10 +26,7 @@ await t.test('a part that can not be closed is told, and the others are closed',
   t.equal(code, 1)
   const line = { msg: 'not stopped in order', error: 'a listener was not closed' }
   t.match(errorsOf(server), [line])
-  t.equal(errorsOf(server).length, 1, 'it was not late')
-  const open =
-    'select 1 from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()'
-  t.same(await postgres.query(env, open), [], 'the database was let go')
+  t.equal(errorsOf(server).length, 1, 'nothing else held up the stop')
 })
 
 await t.test('a stop that takes too long says so', async (t) => {
