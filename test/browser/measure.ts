@@ -24,6 +24,10 @@ export function measure<T = readonly string[]>(page: Page, call: string): Promis
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
+/** What axe-core finds wrong, with the beginning of each element. */
+const FAULTS = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`
+
 /** Puts axe-core into all pages of a profile: it is large, and sent once. */
 export function checkable(context: BrowserContext): Promise<unknown> {
   return context.addInitScript({ path: AXE })
@@ -35,10 +39,7 @@ export async function accessible(t: Test, page: Page): Promise<void> {
   if (!isThere) await page.evaluate(readFileSync(AXE, 'utf8'))
   // What was opened may ask for its content, and is pale until it has come.
   await page.locator('.htmx-request').first().waitFor({ state: 'detached' })
-  const found = await page.evaluate<
-    readonly string[]
-  >(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`)
+  const found = await page.evaluate<readonly string[]>(FAULTS)
   t.same(found, [], 'axe-core finds nothing')
 }
 
