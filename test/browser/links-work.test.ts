@@ -1,19 +1,11 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import {
-  identity,
-  insertLinks,
-  makeLink,
-  pageUser,
-  slugsIn,
-  startPages,
-} from '../helpers/links.ts'
+import { identity, insertLinks, makeLink, pageUser, startPages } from '../helpers/links.ts'
 import type { Link, PageUser } from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
   clickCopy,
-  countActions,
   focusedId,
   loadFailure,
   textOf,
@@ -39,19 +31,17 @@ await t.test('a link from its making to its end', async (t) => {
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
   await makeLink(bob, 'taken', { visibility: 'private' })
-  await makeLink(bob, 'roadmap', { title: 'Where we go' })
   const { page } = await browse(t, links.base, {
     extraHTTPHeaders: identity(ann.email),
     expectedErrors: EXPECTED,
   })
   const state = page.locator('#slug-state')
 
-  await t.test('from an unknown slug: what was meant, and making it', async (t) => {
-    await page.goto(`${links.base}/roadmpa`)
-    t.equal(await textOf(page.locator('.suggestions')), 'roadmap Where we go')
-    await page.getByRole('button', { name: 'Create “roadmpa”' }).click()
-    await page.waitForURL(`${links.base}/-/new?slug=roadmpa`)
-    t.equal(await page.getByLabel('Short name').inputValue(), 'roadmpa')
+  await t.test('from an unknown slug', async (t) => {
+    await page.goto(`${links.base}/handbok`)
+    await page.getByRole('button', { name: 'Create “handbok”' }).click()
+    await page.waitForURL(`${links.base}/-/new?slug=handbok`)
+    t.equal(await page.getByLabel('Short name').inputValue(), 'handbok')
     await untilFocused(page, 'link-url')
   })
 
@@ -66,8 +56,6 @@ await t.test('a link from its making to its end', async (t) => {
     await untilText(state, /\/taken-2 is free\.$/)
     t.equal(await slug.inputValue(), 'taken-2')
     t.equal(await focusedId(page), 'link-slug')
-    await slug.fill('-')
-    await untilText(state, /^Slug must have 2 to 64/)
     await slug.fill('settings')
     await untilText(state, /^Slug is reserved/)
     await slug.fill('taken')
@@ -84,10 +72,6 @@ await t.test('a link from its making to its end', async (t) => {
     t.equal(await focusedId(page), 'place-1', 'the field keeps the focus')
     await page.getByLabel('Leads to').fill('https://handbook.test/')
     await untilText(places, '')
-    await page.getByRole('checkbox', { name: /^Append it/ }).check()
-    await untilText(places, /\/taken\/a\/b leads to https:\/\/handbook\.test\/a\/b$/)
-    await page.getByRole('checkbox', { name: /^Append it/ }).uncheck()
-    await untilText(places, '')
   })
 
   await t.test('tags are offered as one types', async (t) => {
@@ -103,7 +87,6 @@ await t.test('a link from its making to its end', async (t) => {
   })
 
   await t.test('refused: the field says why and has the focus, the rest stays', async (t) => {
-    await page.getByLabel('Leads to').fill('https://handbook.test/')
     await page.getByLabel('Tags').fill('People, hand book')
     await page.getByRole('radio', { name: /^Private/ }).check()
     await page.getByRole('button', { name: 'Create link' }).click()
@@ -124,10 +107,9 @@ await t.test('a link from its making to its end', async (t) => {
     t.equal(await focused.getAttribute('data-copy'), 'short-link', 'Enter copies it')
     await page.reload()
     t.equal(await page.locator('#ready').count(), 0, 'said once')
-    t.same(await page.locator('.tag').allTextContents(), ['#hand-book', '#people'])
   })
 
-  await t.test('shared, co-owned, and ended again', async (t) => {
+  await t.test('shared, and ended again', async (t) => {
     const status = page.locator('#members > [role=status]')
     await page.getByLabel('Share with').fill('nobody@example.com')
     await page.keyboard.press('Enter')
@@ -136,58 +118,33 @@ await t.test('a link from its making to its end', async (t) => {
     await page.getByLabel('Share with').fill(bob.email)
     await page.keyboard.press('Enter')
     await untilText(status, 'bob@example.com may read the link now.')
-    t.same(slugsIn((await bob.get('/-/?role=recipient')).text), ['handbook'])
     await page.getByRole('button', { name: 'End the share with bob@example.com' }).click()
     await untilText(status, 'The share is ended.')
-    t.same(slugsIn((await bob.get('/-/?role=recipient')).text), [])
-    await page.getByLabel('Add a co-owner').fill(bob.email)
-    await page.keyboard.press('Enter')
-    await untilText(status, 'bob@example.com is a co-owner now.')
-    await page.getByLabel('Add a co-owner').fill(bob.email)
-    await page.keyboard.press('Enter')
-    await untilText(page.locator('#owners-email-refused'), 'This user is an owner already.')
-    t.match(
-      await textOf(page.locator('.history li').first()),
-      /made “?bob@example\.com”? a co-owner\.$/,
-    )
-    await page.getByRole('button', { name: 'Remove co-owner bob@example.com' }).click()
-    await untilText(status, 'Removed.')
-    t.equal(await page.getByRole('button', { name: /^Remove/ }).count(), 0, 'the primary stays')
+    t.equal((await bob.get(new URL(page.url()).pathname)).status, 403)
   })
 
-  await t.test('edited', async (t) => {
+  await t.test('edited, compared with its earlier version, and restored', async (t) => {
+    const newest = () => textOf(page.locator('.history li').first())
     await page.getByRole('link', { name: 'Edit' }).click()
     await page.waitForURL(/\/edit$/)
-    t.equal(await page.getByLabel('Short name').count(), 0, 'the slug stays')
-    await page.getByLabel('Leads to').fill('ftp://handbook.test/')
-    await page.keyboard.press('Enter')
-    await page.locator('#link-url-refused').waitFor()
-    t.equal(await focusedId(page), 'link-url')
     await page.getByLabel('Leads to').fill('https://handbook.test/new')
     await page.keyboard.press('Enter')
     await page.locator('#members').waitFor()
-    const last = await textOf(page.locator('.history li').first())
-    t.match(last, /changed the address from .*handbook\.test\/.* to .*handbook\.test\/new/)
-  })
-
-  await t.test('an earlier version, compared and restored', async (t) => {
+    t.match(
+      await newest(),
+      /changed the address from .*handbook\.test\/.* to .*handbook\.test\/new/,
+    )
     await page.getByRole('link', { name: 'Restore this version' }).first().click()
-    const row = page.getByRole('row', { name: 'Leads to' })
-    t.match(await textOf(row), /handbook\.test\/new.*https:\/\/handbook\.test\//)
     await page.getByRole('button', { name: 'Restore this version' }).click()
     await page.locator('#members').waitFor()
-    const last = await textOf(page.locator('.history li').first())
-    t.match(last, /restored an earlier version: changed the address/)
+    t.match(await newest(), /restored an earlier version: changed the address/)
   })
 
   await t.test('deleted, and restored', async (t) => {
     await page.getByRole('link', { name: 'Delete…' }).click()
-    await page.getByRole('link', { name: 'Keep it' }).click()
-    await page.getByRole('link', { name: 'Delete…' }).click()
     await page.getByRole('button', { name: 'Delete the link' }).click()
     // The page that asks has a link of the same name.
     await page.waitForURL(`${links.base}/-/`)
-    t.equal((await ann.get('/handbook')).status, 404)
     await page.getByRole('link', { name: 'Deleted links' }).click()
     await page.getByRole('button', { name: 'Restore handbook' }).click()
     await page.locator('#members').waitFor()
@@ -210,28 +167,6 @@ await t.test('a link from its making to its end', async (t) => {
     await page.keyboard.press('Enter')
     await untilText(page.locator('.empty strong'), 'No link matches.')
   })
-})
-
-await t.test("a browser's search", async (t) => {
-  const finn = await pageUser(links, 'finn')
-  await makeLink(finn, 'docs', { url: `${links.base}/-/help`, append_path: false })
-  await makeLink(finn, 'tagged', {
-    url: `${links.base}/-/tags`,
-    append_path: true,
-    tags: ['wiki'],
-  })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(finn.email) })
-  await page.goto(`${links.base}/-/go?q=docs`)
-  t.equal(new URL(page.url()).pathname, '/-/help', 'to where the link leads')
-  await page.goto(`${links.base}/-/go?q=tagged/wiki`)
-  t.equal(new URL(page.url()).pathname, '/-/tags/wiki', 'with the path')
-  await page.goto(`${links.base}/-/go?q=tagge/wiki`)
-  await page.getByRole('link', { name: 'tagged' }).click()
-  await page.waitForURL(`${links.base}/-/tags/wiki`)
-  await page.goto(`${links.base}/-/go?q=New-One`)
-  await page.getByRole('button', { name: 'Create “new-one”' }).click()
-  await page.waitForURL(/\/-\/new\?slug=new-one$/)
-  t.equal(await page.locator('#link-slug').inputValue(), 'new-one')
 })
 
 await t.test('the bookmark of the help opens the form', async (t) => {
@@ -257,7 +192,7 @@ await t.test('the bookmark of the help opens the form', async (t) => {
 await t.test('lists: search, filters, more, copy', async (t) => {
   const cleo = await pageUser(links, 'cleo')
   const numbered = Array.from({ length: 54 }, (_, at) => {
-    return { slug: `n-${at + 10}`, owners: [cleo.email], tags: ['even'].slice(at % 2) }
+    return { slug: `n-${at + 10}`, owners: [cleo.email] }
   })
   await insertLinks(links, postgres, numbered)
   await makeLink(cleo, 'wiki', { title: 'All that we know', visibility: 'secure' })
@@ -286,17 +221,11 @@ await t.test('lists: search, filters, more, copy', async (t) => {
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
     t.equal(await rows.count(), 1)
     t.notMatch(page.url(), /visibility=|role=/, 'what says nothing is not in the address')
-    await page.reload()
-    t.equal(await page.getByRole('searchbox').inputValue(), 'KNOW')
     await page.getByRole('link', { name: 'Clear' }).click()
     await page.waitForURL(`${links.base}/-/`)
     await page.getByLabel('Visibility').selectOption('secure')
     await page.waitForURL(/visibility=secure/)
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
-    await page.goto(`${links.base}/-/all?tag=even`)
-    t.equal(await rows.count(), 27)
-    await page.goto(`${links.base}/-/?q=nothing-of-that-name`)
-    t.equal(await textOf(page.locator('.empty strong')), 'No link matches.')
   })
 
   await t.test('Enter opens the link of that name, else the first', async (t) => {
@@ -328,36 +257,6 @@ await t.test('lists: search, filters, more, copy', async (t) => {
     )
     t.equal(await copiedOn(page), `${links.base}/wiki`)
     t.same([await row.boundingBox(), await boxes()], [before, placed])
-  })
-})
-
-await t.test('tasks, with the actions that they take', async (t) => {
-  const hugo = await pageUser(links, 'hugo')
-  const ida = await pageUser(links, 'ida')
-  await makeLink(hugo, 'rota', { visibility: 'private' })
-  const { page } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(hugo.email),
-    viewport: { width: 390, height: 844 },
-  })
-
-  await t.test('hand a link over: 4', async (t) => {
-    await page.goto(`${links.base}/-/`)
-    const { act, actions } = countActions()
-    await act(page.locator('[data-slug="rota"] .row-link').click())
-    await act(page.getByRole('link', { name: 'Hand over…' }).click())
-    const field = page.getByLabel('New primary owner')
-    await untilFocused(page, 'owner-email')
-    t.ok(await field.isVisible())
-    await act(page.keyboard.type(ida.email))
-    await act(page.keyboard.press('Enter'))
-    await untilText(
-      page.locator('#members > [role=status]'),
-      `${ida.email} is the primary owner now.`,
-    )
-    t.equal(actions(), 4)
-    t.match((await ida.api<{ links: readonly Link[] }>('GET', '/links')).json.links, [
-      { slug: 'rota', owners: [{ email: ida.email, is_primary: true }, { email: hugo.email }] },
-    ])
   })
 })
 

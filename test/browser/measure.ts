@@ -22,15 +22,24 @@ export function measure<T = readonly string[]>(page: Page, call: string): Promis
   return page.evaluate<T>(`inPage.${call}`)
 }
 
-const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core')), 'utf8')
+const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
+
+/** What axe-core finds wrong, with the beginning of each element. */
+const FAULTS = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`
+
+/** Puts axe-core into all pages of a profile: it is large, and sent once. */
+export function checkable(context: BrowserContext): Promise<unknown> {
+  return context.addInitScript({ path: AXE })
+}
 
 /** axe-core finds nothing on the page. */
 export async function accessible(t: Test, page: Page): Promise<void> {
-  await page.evaluate(AXE)
+  const isThere = await page.evaluate<boolean>(`'axe' in window`)
+  if (!isThere) await page.evaluate(readFileSync(AXE, 'utf8'))
   // What was opened may ask for its content, and is pale until it has come.
   await page.locator('.htmx-request').first().waitFor({ state: 'detached' })
-  const found = await page.evaluate<readonly string[]>(`axe.run().then(({ violations }) =>
-    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`)
+  const found = await page.evaluate<readonly string[]>(FAULTS)
   t.same(found, [], 'axe-core finds nothing')
 }
 

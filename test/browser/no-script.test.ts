@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { SIGNED_ENV, addProvider, deliver, eventIds, post, postForm } from '../helpers/hooks.ts'
+import { SIGNED_ENV, addProvider, deliver, eventIds, postForm } from '../helpers/hooks.ts'
 import { identity, linksServer, pageUser } from '../helpers/links.ts'
 import { ended, opsServer, startGate } from '../helpers/ops.ts'
 import type { Memory } from '../helpers/ops.ts'
@@ -67,7 +67,6 @@ await t.test('hooks', async (t) => {
   await t.test('the log: filtered, older entries, an event, what is refused', async (t) => {
     t.equal(await loads(t, () => page.goto(base)), 200)
     t.same(await rowIds(page), all)
-    t.match(await page.locator('#recent-rows time').first().textContent(), /^\d{4}-.* UTC$/)
     await follow(t, 'Log')
     await page.getByLabel('Provider').selectOption('generic:shop')
     await press(t, 'Filter')
@@ -77,7 +76,6 @@ await t.test('hooks', async (t) => {
     t.same(await rowIds(page), shop.slice(4))
     t.equal(await page.getByLabel('Provider').inputValue(), 'generic:shop')
     await loads(t, () => page.locator('#log-rows a').last().click())
-    t.match(await textOf(page.locator('.json')), 'n: 0')
     await page.getByText('As sent').click()
     t.equal(await page.locator('#raw-payload pre').textContent(), '{"n":0}')
     await page.goto(`${base}/log`)
@@ -91,29 +89,18 @@ await t.test('hooks', async (t) => {
     const toggle = page.getByRole('switch', { name: /^generic:shop/ })
     t.equal(await loads(t, () => toggle.click()), 200)
     t.equal(await toggle.getAttribute('aria-checked'), 'false')
-    t.equal((await post(base, 'generic/shop', '{}')).status, 403)
     await tabTo(page, 'toggle-generic%3Ashop')
     t.equal(await loads(t, () => page.keyboard.press('Space')), 200)
     await send(base, 'generic/shop')
 
-    await follow(t, 'New provider')
-    t.equal(await press(t, 'Create a URL'), 200)
-    const url = await textOf(page.locator('#made-url'))
-    await send(base, new URL(url).pathname.replace('/webhooks/', ''))
-    await follow(t, 'Look again')
-    t.match(await textOf(main), /It has arrived.*What is this\?.*Verify it/)
-
-    await follow(t, 'Providers')
     await follow(t, 'New provider')
     await follow(t, 'Any sender, with a token')
     const made = page.locator('#made-token')
     await page.getByLabel('Name').fill('ci')
     t.equal(await secretShown(() => press(t, 'Add provider')), 200)
     const token = keepSecret('page-token', await textOf(made))
-    await follow(t, 'Look again')
-    t.match(await textOf(main), /Waiting for the first delivery…/)
     await send(base, 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
-    await page.goto(`${base}/providers/generic%3Aci/first`)
+    await follow(t, 'Look again')
     t.match(await textOf(main), /It has arrived/)
 
     const card = page.locator('[data-provider="generic:ci"]')
@@ -121,18 +108,16 @@ await t.test('hooks', async (t) => {
     t.equal(await made.count(), 0)
     await card.getByText('Rotate…').click()
     t.equal(await secretShown(() => press(t, 'Rotate secret')), 200)
-    const rotated = keepSecret('rotated-token', await textOf(made))
+    keepSecret('rotated-token', await textOf(made))
     // The browser posts the form again, with what the page showed before the rotation.
     t.equal(await loads(t, () => page.reload()), 409)
-    t.match(await textOf(main), /was rotated since this page was loaded/)
-    await send(base, 'generic/ci', '{}', { Authorization: `Bearer ${rotated}` })
     await page.goto(`${base}/providers?open=generic:ci`)
     await card.getByText('Remove…').click()
     t.equal(await press(t, 'Remove generic:ci'), 200)
     t.equal(await card.count(), 0)
   })
 
-  await t.test('an event: sent on, refused, corrected; many, and cancelled', async (t) => {
+  await t.test('an event is sent on; a bad target is refused, also for many', async (t) => {
     const receiver = await startReceiver(t)
     const { id } = await send(base, 'generic/shop')
     const replay = async (target: string) => {
@@ -141,26 +126,19 @@ await t.test('hooks', async (t) => {
       await loads(t, () => page.locator('#replay-button').click())
       return textOf(main)
     }
-    await page.goto(`${base}/log/${id}`)
-    t.match(await replay(receiver.url), /Not delivered: the target is not on the public internet/)
-    t.equal(receiver.connections(), 0)
     await postForm(base, '/settings', { replay_default_target: `${receiver.url}/` })
     await page.goto(`${base}/log/${id}`)
     t.match(await replay(''), /Delivered: 204/)
     await replay('ftp://files.test/')
     t.match(await textOf(page.locator('#target_url-refused')), /must be an http/)
-    t.equal(await page.locator('#target_url').inputValue(), 'ftp://files.test/')
-
-    const target = page.locator('#job-target-target_url')
     await page.goto(`${base}/log`)
     await follow(t, 'Replay…')
-    await target.fill('http://10.0.0.1/')
+    await page.locator('#job-target-target_url').fill('http://10.0.0.1/')
     await loads(t, () => page.locator('#start-replay').click())
     t.match(
       await textOf(page.locator('#job-target-target_url-refused')),
       /not on the public internet/,
     )
-    t.equal(await target.inputValue(), 'http://10.0.0.1/')
   })
 
   await t.test('a search: saved and used', async (t) => {
@@ -191,17 +169,13 @@ await t.test('a link: made, refused, shared, edited, found, deleted', async (t) 
   await page.getByLabel('Leads to').fill('nonsense')
   t.equal(await press(t, 'Create link'), 400)
   t.match(await textOf(page.locator('#link-url-refused')), /^Leads to must be an http:\/\//)
-  t.equal(await page.getByLabel('Short name').inputValue(), 'nothing-yet')
   await page.getByLabel('Leads to').fill('https://nothing.test/')
   await press(t, 'Create link')
-  for (const label of ['Share with', 'Add a co-owner']) {
-    await page.getByLabel(label).fill(bob.email)
-    await loads(t, () => page.getByLabel(label).press('Enter'))
-  }
   await page.getByLabel('Share with').fill(bob.email)
-  t.equal(await press(t, /^Share$/), 409)
-  t.match(await textOf(page.locator('#shares-email-refused')), /shared with this user already/)
+  await press(t, /^Share$/)
   await press(t, /^End/)
+  await page.getByLabel('Add a co-owner').fill(bob.email)
+  await loads(t, () => page.getByLabel('Add a co-owner').press('Enter'))
   await press(t, /^Remove/)
   await follow(t, 'Edit')
   await page.getByLabel('Title').fill('Findable')
@@ -215,7 +189,7 @@ await t.test('a link: made, refused, shared, edited, found, deleted', async (t) 
   t.equal((await ann.get('/nothing-yet')).status, 404)
 })
 
-await t.test('a token: made, refused, revoked', async (t) => {
+await t.test('a token: made, revoked', async (t) => {
   const name = page.getByLabel('Name')
   await page.goto(`${links.base}/-/tokens`)
   await name.fill('plain')
@@ -224,10 +198,6 @@ await t.test('a token: made, refused, revoked', async (t) => {
     keepSecret('page-token', await textOf(page.locator('#made-token')))
   })
   await page.goto(`${links.base}/-/tokens`)
-  t.equal(await page.locator('#made').count(), 0)
-  await name.fill(' ')
-  t.equal(await loads(t, () => name.press('Enter')), 400)
-  t.match(await textOf(page.locator('#token-name-refused')), /^Name must have/)
   const card = page.getByRole('article', { name: 'plain' })
   await card.getByText('Revoke…').click()
   await press(t, 'Revoke plain')
@@ -255,20 +225,6 @@ await t.test('the navigation has what one may open', async (t) => {
   }
 })
 
-await t.test('users: an admin is made, and one gives it up', async (t) => {
-  // The visitor is the admin of the test before.
-  await page.goto(`${links.base}/-/admin/users`)
-  const row = page.locator(`#user-${bob.id}`)
-  await row.getByText('Make admin…').click()
-  await press(t, `Make ${bob.email} an admin`)
-  t.equal(await textOf(row.locator('.badge')), 'admin')
-  const own = page.getByRole('row').filter({ hasText: 'eve@example.com' })
-  await own.getByText('Give up admin…').click()
-  await own.getByRole('checkbox').check()
-  await press(t, 'Give up admin')
-  t.equal(new URL(page.url()).pathname, '/-/')
-})
-
 await t.test('a session, a memory and the configuration', async (t) => {
   const ops = opsServer(server, env)
   await ended(ops)
@@ -282,11 +238,6 @@ await t.test('a session, a memory and the configuration', async (t) => {
     return (await page.locator('.line').count()) > 0
   }, 'its first line')
   const here = page.url()
-  await page.goto(ops.base)
-  await page.getByLabel('What to look into').fill('another')
-  t.equal(await press(t, 'Start session'), 409)
-  t.match(await textOf(page.locator('#trigger-refused')), /A session is running/)
-  await page.goto(here)
   await page.getByRole('button', { name: /^Stop/ }).click()
   await until(async () => {
     await page.goto(here)

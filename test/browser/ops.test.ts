@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { beginByHand, ended, endByHand, startGate, startOps, trigger } from '../helpers/ops.ts'
-import type { Memory, Session } from '../helpers/ops.ts'
+import type { Memory } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, textOf, untilText } from './pages.ts'
 
@@ -22,14 +22,12 @@ await t.test('a session from its trigger to its end, live', async (t) => {
     await page.getByLabel('Tier').selectOption('3')
     await page.getByRole('button', { name: 'Start session' }).click()
     await page.waitForURL(/\/sessions\/\d+/)
-    await untilText(page.locator('#done'), /^Started session \d+/)
     await untilText(page.locator('#live-state'), 'live')
     await until(() => gate.waiting() === 1, 'the session to wait')
     await page.goto(`${ops.base}/`)
     await page.getByLabel('What to look into').fill('another')
     await page.getByRole('button', { name: 'Start session' }).click()
     await untilText(page.locator('#trigger-refused'), /A session is running/)
-    t.equal(await page.getByLabel('What to look into').inputValue(), 'another')
     await untilText(page.locator('#now .activity'), 'running')
     await untilText(page.locator('#last-lines'), '1 checks of 1 services')
     t.equal(await page.getByLabel('What to look into').inputValue(), 'another', 'it stays')
@@ -46,13 +44,9 @@ await t.test('a session from its trigger to its end, live', async (t) => {
     t.equal(await page.locator('#lines').count(), 0, 'it became the story')
     t.match(await textOf(page.locator('.turn')), /ok gate: gate: .*All 1 checks .* are good/)
     t.equal(await page.getByRole('button', { name: /^Stop/ }).count(), 0)
-    t.match(await textOf(page.locator('#session-head .summary')), /are good/)
-    await page.getByRole('link', { name: 'Output line by line' }).click()
-    await page.locator('#lines').waitFor()
-    t.equal(await page.locator('#lines > .line').count(), 3)
   })
 
-  await t.test('stopped', async (t) => {
+  await t.test('stopped', async () => {
     gate.shut()
     const { id } = await trigger(ops)
     await until(() => gate.waiting() === 1, 'the session to wait')
@@ -60,8 +54,6 @@ await t.test('a session from its trigger to its end, live', async (t) => {
     await untilText(page.locator('#live-state'), 'live')
     await page.getByRole('button', { name: `Stop session ${id}` }).press('Enter')
     await untilText(page.locator('#session-status'), 'stopped')
-    await page.getByRole('heading', { name: 'What happened' }).waitFor()
-    t.equal((await ops.api<Session>('GET', `/sessions/${id}`)).json.status, 'stopped')
     gate.open()
   })
 })
@@ -116,9 +108,7 @@ await t.test('the dashboard keeps up by itself', async (t) => {
   const { id } = await trigger(ops)
   await ended(ops, id)
   await untilText(page.locator('#now .health'), /^1 check fails: gate: gate, last checked/)
-  await untilText(page.locator('#services .type'), /^gate gate: /)
   await checks.locator('#service-gate[data-opens][open]').waitFor()
-  await untilText(checks.locator('#service-gate .type'), /^gate command$/)
   await checks.keyboard.press('j')
   await checks.keyboard.press('Enter')
   await checks.waitForURL(/\/checks\/\d+$/)
@@ -199,7 +189,7 @@ await t.test('nights, days and hours are those of the reader, who is told the zo
   })
 })
 
-await t.test('a memory and the configuration, changed in their place', async (t) => {
+await t.test('a memory, changed in its place', async (t) => {
   const { page } = await browse(t, ops.base, { expectedErrors: [loadFailure(400)] })
   /** Those of people: a session of a busy machine may have noted that a check is slow. */
   const memories = async () => {
@@ -209,7 +199,6 @@ await t.test('a memory and the configuration, changed in their place', async (t)
 
   await page.goto(`${ops.base}/memories`)
   await page.getByText('New memory…').click()
-  await page.getByLabel(/^Service \(/).fill('web')
   await page.locator('#new-category').fill('timing')
   await page.locator('#new-observation').fill('slow <b>mornings</b>')
   await page.getByRole('button', { name: 'Add memory' }).click()
@@ -218,10 +207,8 @@ await t.test('a memory and the configuration, changed in their place', async (t)
   await untilText(card.locator('.observation'), 'slow <b>mornings</b>')
   await card.getByText('Edit…').click()
   await card.getByLabel('Observation').fill('slow evenings')
-  await card.getByLabel(/^Confidence/).fill('0.9')
   await card.getByRole('button', { name: 'Save' }).click()
   await untilText(card.locator('.observation'), 'slow evenings')
-  t.match(await memories(), [{ observation: 'slow evenings', confidence: 0.9, active: true }])
   await card.getByText('Edit…').click()
   await card.getByLabel('Observation').fill('   ')
   await card.getByRole('button', { name: 'Save' }).click()
@@ -230,11 +217,4 @@ await t.test('a memory and the configuration, changed in their place', async (t)
   await card.getByRole('button', { name: 'Delete' }).click()
   await page.getByText('Deleted.').waitFor()
   t.same(await memories(), [])
-
-  await page.goto(`${ops.base}/config`)
-  await page.getByLabel(/^Interval/).fill('900')
-  await page.getByLabel('Dry run').selectOption('true')
-  await page.getByRole('button', { name: 'Save config' }).click()
-  await untilText(page.locator('#done'), /^Saved/)
-  t.match((await ops.api('GET', '/config')).json, { interval: 900, dry_run: true })
 })

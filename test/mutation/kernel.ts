@@ -13,7 +13,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'db/client.ts',
     find: "and wait_event is distinct from 'SyncRep'",
     replace: "and wait_event is distinct from 'None'",
-    test: 'test/faults/database-hosts.test.ts',
+    test: 'test/faults/hooks-outage.test.ts',
   },
   {
     why: 'a standby is taken for a server that takes changes',

@@ -60,12 +60,9 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   await t.test('text in any case, and a member of the JSON by its path', async (t) => {
     const sku = encodeURIComponent('data.object.items.1.sku=ü')
     const cases: readonly (readonly [string, readonly string[]])[] = [
-      ['text=obj_1', ['text.type', 'first.type']],
       [`text=${encodeURIComponent('"ü"')}`, ['second.type']],
       // No character is a wildcard.
       ['text=%25', ['escaped.type']],
-      ['text=nowhere', []],
-      ['text=xmlword', ['case.type']],
       ['text=NO+json', ['text.type']],
       [`text=${encodeURIComponent('éCOLE')}`, ['case.type']],
       [`text=${encodeURIComponent('ecole')}`, []],
@@ -74,7 +71,6 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       ['text=xmlword&event_type=latin.type', []],
       ['text=obj&event_type=bytes.type', ['bytes.type']],
       ['text=OBJ&event_type=bytes.type', []],
-      ['json=data.object.id=obj_1', ['first.type']],
       ['json=data.object.amount=12345678901234567890', ['first.type']],
       ['json=data.object.paid=true', ['second.type']],
       [`json=${sku}`, ['second.type']],
@@ -89,7 +85,6 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       // The whole value counts.
       ['json=data.object.id=obj', []],
       ['text=obj_1&event_type=first.type', ['first.type']],
-      ['text=obj_1&provider=generic:other', []],
     ]
     for (const [query, types] of cases) t.same(await found(query), types, query)
   })
@@ -121,14 +116,6 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
       t.equal(worst.status, 200)
       t.notMatch(worst.text, /<tbody.*huge\.type/s)
     }
-  })
-
-  await t.test('the next page keeps the search', async (t) => {
-    const { text } = await request(`${base}/log?text=obj_1&limit=1`, own(base))
-    const link =
-      /href="\/log\?([^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? ''
-    t.match(link, 'text=obj_1')
-    t.same(await found(link), ['first.type'])
   })
 
   await t.test('refused searches', async (t) => {
@@ -177,10 +164,8 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
     t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
     t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
-    for (const query of ['text=obj_1', 'rejected=1&text=obj_1']) {
-      t.equal(await status(query, own(base).headers), 200, `${query}: our page`)
-      t.equal(await status(query, { 'HX-Request': 'true' }), 200, `${query}: htmx`)
-    }
+    t.equal(await status('rejected=1&text=obj_1', own(base).headers), 200, 'our page')
+    t.equal(await status('rejected=1&text=obj_1', { 'HX-Request': 'true' }), 200, 'htmx')
     const old = {
       'User-Agent': 'Mozilla/5.0 (old)',
       'Accept-Language': 'en',

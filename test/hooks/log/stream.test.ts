@@ -55,7 +55,6 @@ await t.test('live stream', async (t) => {
     t.equal(first.id, undefined, 'a status moves nobody')
     t.equal(stream.events[0], first)
     const status = statusOf(first)
-    t.same(Object.keys(status), ['connection', 'generated_at', 'providers', 'db', 'broker'])
     t.match(status, { connection: 'idle', generated_at: TIME, db: 'ok', broker: 'disabled' })
     t.equal(status.providers.length, 3)
     t.match(status.providers, [
@@ -101,7 +100,6 @@ await t.test('live stream', async (t) => {
     const [first = '', last = ''] = [ids[0], ids.at(-1)]
     const rest = ids.slice(1)
     const resumed = [
-      { name: 'header', stream: await open(t, { lastEventId: first }), missed: rest },
       { name: 'query', stream: await open(t, {}, `?last_event_id=${first}`), missed: rest },
       {
         name: 'the header is newer than the query',
@@ -115,7 +113,7 @@ await t.test('live stream', async (t) => {
         missed: [],
       },
     ]
-    for (const lastEventId of ['abc', '-1', '', '1e3', '9'.repeat(400), '1,2']) {
+    for (const lastEventId of ['abc', '-1', '', '9'.repeat(400)]) {
       const stream = await open(t, { lastEventId })
       resumed.push({ name: `garbage "${lastEventId.slice(0, 9)}"`, stream, missed: [] })
     }

@@ -298,11 +298,12 @@ await t.test('twenty dead in a row disable it and raise an alarm', async (t) => 
   answering(204)
   await send()
   await untilListed(env, 'broken', { delivered: 1 })
-  await sendDead('broken', many)
-  await untilListed(env, 'broken', { dead: 38, disabled_by: null })
-  t.equal(await health(), 'ok: ')
+  await sendDead('broken', ['again'])
+  await untilListed(env, 'broken', { dead: 20, disabled_by: null })
+  t.equal(await health(), 'ok: ', 'the one between them counts')
+  await postgres.query(env, 'update hooks.destinations set dead_in_row = 19')
   await sendDead('broken', ['last'])
-  await untilListed(env, 'broken', { dead: 39, disabled_by: 'failures' })
+  await untilListed(env, 'broken', { dead: 21, disabled_by: 'failures' })
   const degraded = 'degraded: disabled after failures: 1 destination'
   await until(async () => (await health()) === degraded, 'the alarm')
   const dashboard = (await request(`${base}/`)).text
@@ -313,9 +314,9 @@ await t.test('twenty dead in a row disable it and raise an alarm', async (t) => 
   answering(204)
   await send()
   await destination(env, 'retry', 'broken', '--dead')
-  t.match(await listed(env, 'broken'), { waiting: 39, delivered: 1 }, 'nothing goes out yet')
+  t.match(await listed(env, 'broken'), { waiting: 21, delivered: 1 }, 'nothing goes out yet')
   await destination(env, 'enable', 'broken')
-  await untilListed(env, 'broken', { waiting: 0, dead: 0, delivered: 41, disabled_by: null })
+  await untilListed(env, 'broken', { waiting: 0, dead: 0, delivered: 23, disabled_by: null })
   await until(async () => (await health()) === 'ok: ', 'the end of the alarm')
   await until(() => logged('alarm ended').length > before[1], 'its line')
   await destination(env, 'remove', 'broken')
@@ -337,16 +338,8 @@ await t.test('what is owed is listed with its last answers, and tried again', as
 
   const waiting = await list()
   t.same(eventsOf(waiting), late)
-  t.match(waiting.deliveries[0], {
-    state: 'waiting',
-    provider: 'generic:lan',
-    event_type: 'late',
-    tries: 1,
-    last_status: 503,
-    last_detail: null,
-    next_at: /^\d{4}-/,
-    last_at: /^\d{4}-/,
-  })
+  const state = { state: 'waiting', event_type: 'late', tries: 1, last_status: 503 }
+  t.match(waiting.deliveries[0], { ...state, next_at: /^\d{4}-/, last_at: /^\d{4}-/ })
   const gone = await list('?state=dead&limit=2')
   t.same(eventsOf(gone), dead.slice(0, 2))
   t.match(gone.deliveries[0], { state: 'dead', next_at: null, last_status: 503 })
@@ -511,11 +504,11 @@ await t.test('several instances share the work', async (t) => {
     answer = (_, response) => void held.push(() => response.writeHead(204).end())
     // A request that is held must not time out meanwhile: it would be sent again.
     await add('shared', '--timeout', '30')
-    const ids = await sendAll(200)
+    const ids = await sendAll(150)
     await until(() => held.length > AT_A_TIME, 'each instance to send')
     answering(204)
     for (const release of held) release()
-    await untilListed(env, 'shared', { delivered: 200, waiting: 0 })
+    await untilListed(env, 'shared', { delivered: 150, waiting: 0 })
     t.same(sorted(idsOf('shared')), ids, 'each one came once')
     for (const base of bases) {
       const { text } = await request(`${base}/metrics`)

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
-import { leadsTo, request } from '../../helpers/http.ts'
+import { request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { attemptsIn, attemptsOf, replay, startReceiver } from '../../helpers/replays.ts'
 import type { Answer, Received } from '../../helpers/replays.ts'
@@ -26,6 +26,7 @@ import {
   deliver,
   hmac,
   now,
+  plain,
   post,
   postForm,
   startHooks,
@@ -103,7 +104,6 @@ const { base, env } = await startHooks(t, postgres, {
 })
 await addProvider(base, 'open', { open: true })
 
-const DELIVERED = [{ outcome: 'delivered' }]
 const OUTSIDE =
   'the target is not on the public internet; an operator can allow it in HOOKS_REPLAY_TARGETS'
 const REFUSED = { outcome: 'refused', answer: 'none', detail: OUTSIDE }
@@ -265,7 +265,6 @@ await t.test('each attempt is kept, newest first, with its reason', async (t) =>
   for (const path of ['good', 'moved', 'broken', 'gone']) {
     answers.push(await replay(base, id, `${url}/${path}?token=geheim-geheim`))
   }
-  for (const { status } of answers) t.equal(status, 200, 'the list, whatever came of it')
   const target = (path: string): string => `${url}/${path}?token=«redacted»`
   t.match(await attemptsOf(base, id), [
     { outcome: 'failed', answer: 'none', detail: /socket hang up/, target: target('gone') },
@@ -274,17 +273,9 @@ await t.test('each attempt is kept, newest first, with its reason', async (t) =>
     { outcome: 'delivered', answer: /^204 /, target: target('good') },
   ])
   t.equal(inside.connections(), 0, 'the redirect was not followed')
-  const folded = (text = '') => [...text.matchAll(/<details( open)?>\s*<summary>What/g)]
-  t.same(
-    folded(answers[2]?.text).map(([, open]) => open),
-    [' open'],
-    'of what was just sent',
-  )
+  t.match(answers[2]?.text, /<details open>\s*<summary>What/, 'of what was just sent')
   const later = await pageOf(`/log/${id}?tab=deliveries`)
-  t.same(
-    folded(later).map(([, open]) => open),
-    [undefined],
-  )
+  t.match(later, /<details>\s*<summary>What/)
   t.notMatch(later, /role="status">\s*(Not d|D)elivered/, 'only what was just done is announced')
   const moved = /role="status">Not delivered: the target answered 307 in \d+ ms; redirects/
   t.match(answers[1]?.text, moved)
@@ -350,23 +341,6 @@ await t.test('what is not on the public internet must be allowed', async (t) => 
   )
 })
 
-await t.test('a browser without script gets the page around the list', async (t) => {
-  const id = await send()
-  const page = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
-  const location = `/log/${id}?replayed=1`
-  t.match(await replay(base, id, url, page), { status: 303, headers: { location } })
-  const text = await pageOf(location)
-  t.match(text, /^<!doctype html>/)
-  t.match(attemptsIn(text), DELIVERED)
-  t.match(text, /role="status"[^>]*>\s*Delivered/)
-  const refused = await replay(base, id, 'ftp://x/', page)
-  t.equal(refused.status, 422)
-  t.match(refused.text, /value="ftp:\/\/x\/"/)
-  t.match(refused.text, /id="target_url-refused" class="refused">The target URL must be/)
-  const fragment = await replay(base, id, url, { 'HX-Request': 'true' })
-  t.match(fragment.text, /^<div id="event-body"/)
-})
-
 await t.test('an event is sent with another body, signed for it', async (t) => {
   const id = (await deliver(base, 'code_host', '{"n":1}\n')).json<Ack>().id
   t.match(await pageOf(`/log/${id}/edit`), '{&quot;n&quot;:1}')
@@ -421,13 +395,18 @@ await t.test('the menu offers where events were sent lately, and a command', asy
   for (const target of [`${url}/lately`, `${url}/?token=hush-hush`, 'http://10.0.0.1/never']) {
     await replay(base, id, target)
   }
-  const text = await pageOf(`/log/${await send()}`)
+  const other = await send()
+  const text = await pageOf(`/log/${other}`)
   const offered = [...text.matchAll(/name="target_url" value="([^"]+)"/g)].map(([, to]) => to)
   t.equal(offered[0], `${url}/lately`)
   t.ok(offered.length <= 5)
   t.notMatch(offered.join(' '), /token|never/, 'none that lacks its token, or was refused')
-  t.match(text, /gatehouse forward http:\/\/127\.0\.0\.1:3000\/ .*--since \d+ /)
   t.match(await pageOf(`/log/${id}`), 'Deliveries (3)')
+  const command = `gatehouse forward http://127.0.0.1:3000/ --from '${base}'`
+  t.match(
+    plain(text),
+    `${command} --provider 'generic:open' --since ${other} --name 'from event ${other}'`,
+  )
 })
 
 await t.test('a filter of the log is counted, with bounds that stay', async (t) => {
@@ -442,29 +421,6 @@ await t.test('a filter of the log is counted, with bounds that stay', async (t) 
   const none = await pageOf('/replays/new?event_type=nothing')
   t.match(none, 'No event matches these filters.')
   t.notMatch(none, 'name="target_url"')
-})
-
-await t.test('a job begins by its form, and is listed', async (t) => {
-  t.match(await pageOf('/replays'), 'No replays of many events.')
-  const fields = {
-    event_type: 'order.paid',
-    highest_id: String(last),
-    target_url: `${url}/in?token=hush`,
-  }
-  const started = await postForm(base, '/replays', fields)
-  t.equal(started.status, 303)
-  const path = leadsTo(started)
-  const shown = await until(async () => {
-    const text = await pageOf(path)
-    return text.includes('data-state="finished"') && text
-  }, 'the job to end')
-  t.match(shown, 'Event type: ')
-  t.notMatch(shown, 'hush')
-  t.notMatch(shown, 'hx-trigger="every', 'what has ended is not asked for again')
-  t.equal(receiver.received.at(-1)?.headers['x-gatehouse-replay'], String(paid))
-  t.match(await pageOf('/replays'), new RegExp(`href="${path}"`))
-  const again = await postForm(base, `${path}/cancel`, {})
-  t.match(again, { status: 200, text: /data-state="finished"/ }, 'what has ended stays')
 })
 
 await t.test('what is refused sends nothing, and is not recorded', async (t) => {
