@@ -25,8 +25,8 @@ import { summarize } from './runner/summary.ts'
 const FILE_SECONDS = { short: 1_800, long: 3 * 3_600 }
 /** How many files of a folder run in one process: its start costs as much as a file of medium size. */
 const FILES_A_PROCESS = { short: 8, long: 1 }
-/** Their files have a process each: they share a browser, break what they run on, or set its umask. */
-const ALONE = ['test/faults/', 'test/browser/', 'test/deploy/']
+/** Their files have a process each: they break what they run on, or set its umask. */
+const ALONE = ['test/faults/', 'test/deploy/']
 /** These have the longest files: started first, none of them runs alone at the end. */
 const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
 

@@ -71,7 +71,10 @@ async function openShared() {
     : chromium.connect(given))
   // Loaded here only: importing tap in the runner would print a TAP report of its own.
   const { t } = await import('tap')
-  t.teardown(() => browser.close())
+  t.teardown(() => {
+    shared = undefined
+    return browser.close()
+  })
   return browser
 }
 
