@@ -1,8 +1,11 @@
 import type Type from 'typebox'
 import type {
+  Static,
   TEnum,
   TEnumValue,
   TKeysToIndexer,
+  TLiteral,
+  TNull,
   TObject,
   TObjectOptions,
   TOmit,
@@ -12,14 +15,18 @@ import type {
   TRecord,
   TSchema,
   TSchemaOptions,
+  TString,
+  TStringOptions,
+  TUnion,
   TUnsafe,
 } from 'typebox'
 
 // The builders of typebox that are used here, with its types. The library's own make the same JSON
 // Schema, and take 10 MiB of each process. Imported as `Type`.
 
-export type { Static, TObject, TProperties, TSchema, TSchemaOptions } from 'typebox'
-export type { TLiteral, TNull, TString, TStringOptions, TUnion } from 'typebox'
+/** So `Type` has the library's types beside the builders. */
+export type { Static, TObject, TProperties, TSchema, TSchemaOptions }
+export type { TLiteral, TNull, TString, TStringOptions, TUnion }
 
 export const Unknown: typeof Type.Unknown = (options) => built({}, options)
 export const Null: typeof Type.Null = (options) => built({ type: 'null' }, options)
