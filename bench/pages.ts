@@ -11,7 +11,7 @@ import { atMost, median, timed, type Figure, type Owner, type Part } from './hel
 import { LONG_SESSION, seededInventory, seedOps } from './helpers/ops-seed.ts'
 import { cpuSeconds, startBenchServer } from './helpers/server.ts'
 
-const ROWS = 1_000_000
+const ROWS = Number(process.env['BENCH_ROWS'] ?? 1_000_000)
 const ROUNDS = 100
 const WARM_UP = 6
 /** A slow page is asked fewer times. */

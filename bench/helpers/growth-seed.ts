@@ -67,6 +67,7 @@ export async function seedGrowth(url: string, count: number): Promise<void> {
   await run(
     url,
     `select setval('hooks.events_id_seq', ${count});
+     insert into hooks.event_types select distinct provider, event_type from hooks.events;
      insert into hooks.activity (provider, minute, events)
      select provider, date_trunc('minute', received_at), count(*) from hooks.events
       where id > ${count} - 2 * 86400 group by 1, 2`,
