@@ -338,7 +338,11 @@ await t.test('a sender that invents a type for each event', async (t) => {
   ]
   t.same(await postgres.query(env, known), kept, 'so many are kept, and others not concerned')
   t.same((await log('event_type=made.up.*')).ids, made, 'and all are found')
-  t.same((await log('event_type=made.up.502')).ids, made.slice(0, 1), 'also by a type that is not kept')
+  t.same(
+    (await log('event_type=made.up.502')).ids,
+    made.slice(0, 1),
+    'also by a type that is not kept',
+  )
 })
 
 await t.test('an export has a line for each event, as the API gives it', async (t) => {
