@@ -41,10 +41,10 @@ values ('code_host', 'webhook', 'signed', 'github', true),
        ('payments', 'webhook', 'signed', 'stripe', true),
        ('chat', 'webhook', 'signed', 'slack', true);
 
--- A part of a SHA-256 stands for a provider, and for a provider and a type: an index with it and the id takes 24 bytes an
--- event, however long the names are. Wider entries also leave half of each page empty: PostgreSQL has a better split of
--- pages up to this width. Queries compare the key alone. With the names beside it, the planner expects next to no rows
--- and sorts all of a type.
+-- A part of a SHA-256 stands for a provider, or for a provider and a type: with the id, an entry of an index takes 24
+-- bytes, however long the names are. Where wider entries of several names come in turn, they leave half of each page
+-- empty: PostgreSQL splits a page behind its newest entry only up to this width. Queries compare the key alone. With the
+-- names beside it, the planner expects next to no rows and sorts all of a type.
 create function hooks.name_key(name text) returns bigint
 language sql immutable strict parallel safe
 return ('x' || encode(substring(sha256(convert_to(name, 'UTF8')) for 8), 'hex'))::bit(64)::bigint;
