@@ -239,9 +239,13 @@ async function find(
   return found
 }
 
-/** Whether a search finds links with many clicks by their keys, and only those that match its text. */
+/**
+ * Whether the index gives the links with many clicks that match a text, and no others: it knows
+ * three letters or digits in a row.
+ */
 function hasClicksKeys(args: { sort: string; indexed: readonly string[] }, last: SearchSource) {
-  return args.sort === 'clicks' && args.indexed.length > 0 && last === 'texts'
+  const isIndexed = args.indexed.some((text) => /[\p{L}\p{N}]{3}/u.test(text))
+  return args.sort === 'clicks' && isIndexed && last === 'texts'
 }
 
 /** All links of a search, in parts: they may not fit into memory. */
