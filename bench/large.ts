@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { postForm } from '../test/helpers/hooks.ts'
 import { inventoryFile } from '../test/helpers/ops.ts'
 import { run } from '../test/helpers/postgres.ts'
-import { anonymousKib, childrenOf } from '../test/helpers/process-figures.ts'
 import { SERVICES, type Service } from '../test/helpers/server.ts'
 import { logPaths, MILLION_EVENTS_BYTES, ONE_PAGE, retentionEnd, SEARCH_MS } from './growth.ts'
 import { startBare } from './helpers/bare.ts'
@@ -13,6 +12,7 @@ import { seedLinks } from './helpers/link-seed.ts'
 import { atMost, median, type Figure, type Owner, type Part } from './helpers/measure.ts'
 import { seedOps, seededInventory } from './helpers/ops-seed.ts'
 import { cpuSeconds, startBenchServer, type BenchServer } from './helpers/server.ts'
+import { ownMib } from './memory.ts'
 import { makeAdmin, measurePage, MEDIAN_MS, pathsOf, processorSeconds, PROXY } from './pages.ts'
 
 const EVENTS = Number(process.env['BENCH_EVENTS'] ?? 10_000_000)
@@ -30,9 +30,9 @@ const LAG_S = 1
 type Installation = BenchServer & { readonly url: string }
 
 /**
- * One installation with ten million events (`BENCH_EVENTS`, at least 100,000), a tenth of that in links, a hundredth in alerts, and 1,000
- * checks of ten seconds that run meanwhile: how late these are, what they cost, pages of all services, retention of a
- * tenth of the log, and memory.
+ * One installation with ten million events (`BENCH_EVENTS`, at least 100,000), a tenth of that in links, a hundredth in
+ * alerts, and 1,000 checks of ten seconds that run meanwhile: how late these are, what they cost, pages of all services,
+ * retention of a tenth of the log, and memory.
  */
 export const large: Part = {
   name: 'large',
@@ -46,7 +46,7 @@ export const large: Part = {
     })
     const server = { url, ...(await startInstallation(owner, url)) }
     await pause(SETTLE_MS)
-    const rested = memoryOf(server, 'own memory after the start')
+    const rested = ownMib(server.pid)
     const resting = await measureChecks(server, 'at rest', () => pause(MEASURE_MS))
     const pages: Figure[] = []
     const reading = await measureChecks(server, 'while pages are read', async () => {
@@ -59,13 +59,13 @@ export const large: Part = {
     return [
       { name: 'start until ready', value: server.readyMs, unit: 'ms' },
       await databaseSize(url),
-      rested,
+      { name: 'own memory after the start', value: rested, unit: 'MiB' },
       ...resting,
       ...pages,
       ...reading,
       ...removing,
       ...kept,
-      memoryOf(server, 'own memory at the end'),
+      { name: 'own memory at the end', value: ownMib(server.pid), unit: 'MiB' },
     ]
   },
 }
@@ -155,10 +155,4 @@ async function measureRetention({ url, hooks }: Installation): Promise<Figure> {
 async function databaseSize(url: string): Promise<Figure> {
   const [row] = await run(url, 'select pg_database_size(current_database())::float8 as bytes')
   return { name: 'size of the database', value: Number(row?.['bytes']) / 2 ** 30, unit: 'GiB' }
-}
-
-/** Of the server and its child processes, what no file stands behind. */
-function memoryOf({ pid }: Installation, name: string): Figure {
-  const kib = [pid, ...childrenOf(pid)].reduce((sum, one) => sum + anonymousKib(one), 0)
-  return { name, value: kib / 1_024, unit: 'MiB' }
 }

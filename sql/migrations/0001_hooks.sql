@@ -53,7 +53,8 @@ create function hooks.type_key(provider text, event_type text) returns bigint
 language sql immutable strict parallel safe
 return hooks.name_key(provider || E'\n' || event_type);
 
--- A part of a body's CRC, then the id. In one number an entry of the index takes 16 bytes instead of 24.
+-- 24 bits of a body's CRC, then the id, which has 40 for a trillion events. In one number an entry of the index takes 16
+-- bytes instead of 24.
 create function hooks.body_key(body_check integer, id bigint) returns bigint
 language sql immutable strict parallel safe
 return (body_check & 16777215)::bigint << 40 | id;

@@ -216,7 +216,7 @@ async function find(
     if (end !== undefined) [place, after] = [end.place, end.slug]
     return more.length
   }
-  async function lookAtMuchClicked() {
+  async function lookAmongMostClicked() {
     const clicks = -place
     for (const least of KEYED_CLICKS.filter((keyed) => keyed <= clicks)) {
       await look(last, wanted, [...args.keys, `clicks:${least}`])
@@ -232,8 +232,8 @@ async function find(
     examined += rows
     const missing = wanted - found.length
     rows = Math.max(EXAMINED, Math.ceil((1.5 * examined * missing) / matching))
-    const isSecond = examined === EXAMINED && matching > 0 && missing > 0
-    if (isSecond && hasClicksKeys(args, last)) await lookAtMuchClicked()
+    const isPart = examined === EXAMINED && matching > 0 && missing > 0
+    if (isPart && hasClicksKeys(args, last)) await lookAmongMostClicked()
   }
   if (found.length < wanted) await look(last, wanted)
   return found
