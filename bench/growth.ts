@@ -130,7 +130,7 @@ async function measurePages(
 
 const STREAM = 'stream back after 500 events'
 /** It looks at all that a provider has, and ends its page after a second and a half. */
-export const ONE_PAGE = 'text in one event, a page'
+const ONE_PAGE = 'text in one event, a page'
 
 /** Pages of a log that `seedGrowth` has filled, by name. */
 export function logPaths(events: number): Readonly<Record<string, string>> {
