@@ -8,6 +8,7 @@ import { run } from '../test/helpers/postgres.ts'
 import { startBare } from './helpers/bare.ts'
 import { migratedDatabase } from './helpers/database.ts'
 import { fetchPage } from './helpers/fetch-page.ts'
+import { latenessSince } from './helpers/lateness.ts'
 import {
   atMost,
   median,
@@ -116,18 +117,7 @@ async function stormOfChecks(owner: Owner): Promise<readonly Figure[]> {
   const began = new Date()
   await pause(MEASURE_MS)
   const percent = ((cpuSeconds(server.pid) - before) / (MEASURE_MS / 1_000)) * 100
-  // A check is due at its own second of its interval.
-  const [late] = await run(
-    DATABASE_URL,
-    `select max(lag) as most, percentile_cont(0.99) within group (order by lag) as p99, count(*)::integer as runs
-       from ops.check_results r
-       join ops.checks c on c.id = r.check_id,
-            lateral (select extract(epoch from r.at) - r.ms / 1000.0 - c.id * 7919 % c.every_s as begun) b,
-            lateral (select (begun - floor(begun / c.every_s) * c.every_s)::float8 as lag) l
-      where c.service <> 'hanging'
-        and r.at > $1`,
-    [began],
-  )
+  const late = await latenessSince(DATABASE_URL, began, 'hanging')
   const kept = FREQUENT.healthy + FREQUENT.hanging
   const [size] = await run(
     DATABASE_URL,
@@ -136,9 +126,9 @@ async function stormOfChecks(owner: Owner): Promise<readonly Figure[]> {
   )
   const name = `${kept} checks of ${every_s} s, ${hanging} of which hang`
   return [
-    atMost(`${name}: a healthy one is late, at most`, Number(late?.['most']), LAG_S, 's'),
-    { name: `${name}: p99`, value: Number(late?.['p99']), unit: 's' },
-    { name: `${name}: healthy runs in a minute`, value: Number(late?.['runs']), unit: 'runs' },
+    atMost(`${name}: a healthy one is late, at most`, late.most, LAG_S, 's'),
+    { name: `${name}: p99`, value: late.p99, unit: 's' },
+    { name: `${name}: healthy runs in a minute`, value: late.runs, unit: 'runs' },
     atMost(`${name}: of a core`, percent, FREQUENT_PERCENT, '%'),
     atMost(`${name}: results that are kept`, Number(size?.['mebibytes']), RESULTS_MIB, 'MiB'),
   ]

@@ -1,13 +1,11 @@
 import { once } from 'node:events'
 import { Agent, get } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import { freeBytes } from '../db/disk.ts'
 import { cursorAt } from '../services/hooks/log/events/filter.ts'
 import { createSender, type Sender } from '../test/helpers/deliveries.ts'
 import { postForm } from '../test/helpers/hooks.ts'
-import { makeServerTemplate, MIGRATED, run, startPostgres } from '../test/helpers/postgres.ts'
-import { runFolder } from '../test/helpers/program.ts'
-import { recycleLog } from './helpers/database.ts'
+import { run } from '../test/helpers/postgres.ts'
+import { expectFree, filledDatabases } from './helpers/database.ts'
 import { fetchPage } from './helpers/fetch-page.ts'
 import {
   ONE_TEXT,
@@ -32,7 +30,7 @@ import { portOf, startBenchServer } from './helpers/server.ts'
 const LARGE = Number(process.env['BENCH_EVENTS'] ?? 10_000_000)
 const SMALL = LARGE / 10
 /** Of a million events, with what PostgreSQL needs to remove a tenth of them. */
-const NEEDED_BYTES = 3.5e9
+export const MILLION_EVENTS_BYTES = 3.5e9
 const BOUND = 1.3
 const ROUNDS = 50
 const WARM_UP = 10
@@ -40,7 +38,7 @@ const WARM_UP = 10
 const MISSED = 500
 const DELIVERIES_PER_S = 2_000
 const CONNECTIONS = 12
-const SEARCH_MS = 2_000
+export const SEARCH_MS = 2_000
 /** Load without retention, before and after it. */
 const CALM_MS = 10_000
 const BODY_BYTES = 2_000
@@ -66,41 +64,13 @@ type Pair = readonly [number, number]
 export const growth: Part = {
   name: 'growth',
   async run(owner: Owner): Promise<readonly Figure[]> {
-    const free = freeBytes(runFolder())
-    const needed = ((SMALL + LARGE) / 1e6) * NEEDED_BYTES
-    if (free < needed) {
-      throw new Error(`${gigabytes(free)} GB are free, expected at least ${gigabytes(needed)}`)
-    }
-    const [smallUrl, largeUrl] = await seedLogs(owner)
-    return measureGrowth(owner, { events: SMALL, url: smallUrl }, { events: LARGE, url: largeUrl })
+    expectFree(((SMALL + LARGE) / 1e6) * MILLION_EVENTS_BYTES)
+    const sizes = [SMALL, LARGE]
+    const urls = await filledDatabases(owner, sizes.length, async (made) => {
+      for (const [at, events] of sizes.entries()) await seedGrowth(made[at] ?? '', events)
+    })
+    return measureGrowth(owner, ...sizes.map((events, at) => ({ events, url: urls[at] ?? '' })))
   },
-}
-
-function gigabytes(bytes: number): number {
-  return Math.floor(bytes / 1e9)
-}
-
-/** Both logs in one cluster. Nothing of the seeding is written to the write-ahead log. */
-async function seedLogs(owner: Owner): Promise<readonly [string, string]> {
-  const cluster = await startPostgres()
-  owner.teardown(() => cluster.destroy())
-  await run(cluster.url(), 'alter system set wal_level = minimal')
-  await run(cluster.url(), 'alter system set max_wal_senders = 0')
-  await cluster.stop()
-  await cluster.start()
-  await makeServerTemplate(cluster)
-  const urls = [await cluster.createDatabase(MIGRATED), await cluster.createDatabase(MIGRATED)]
-  const [small = '', large = ''] = urls
-  const ms = await timed(async () => {
-    await seedGrowth(small, SMALL)
-    await seedGrowth(large, LARGE)
-  })
-  console.log(`  (seeded in ${Math.round(ms / 1000)} s)`)
-  await run(cluster.url(), 'alter system reset all')
-  await cluster.stop()
-  await cluster.start()
-  await recycleLog(cluster)
-  return [small, large]
 }
 
 /** The figures of two seeded logs: pages in turn, then retention and vacuum one log at a time. */
@@ -136,7 +106,7 @@ async function measurePages(
   const asked = logs.map((log) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
     owner.teardown(() => agent.destroy())
-    const fetches = Object.entries(pagesOf(log)).map(
+    const fetches = Object.entries(logPaths(log.events)).map(
       ([name, path]) => [name, () => fetchPage(`${log.hooks}${path}`, agent, BROWSER)] as const,
     )
     return new Map([...fetches, [STREAM, () => resume(log)] as const])
@@ -159,9 +129,11 @@ async function measurePages(
 }
 
 const STREAM = 'stream back after 500 events'
+/** It looks at all that a provider has, and ends its page after a second and a half. */
 const ONE_PAGE = 'text in one event, a page'
 
-function pagesOf({ events }: Log): Record<string, string> {
+/** Pages of a log that `seedGrowth` has filled, by name. */
+export function logPaths(events: number): Readonly<Record<string, string>> {
   const middle = new Date(Date.now() - (events / 2) * 1_000).toISOString()
   const log = (query: string): string => `/log?limit=50&${query}`
   return {
@@ -231,7 +203,7 @@ async function measureRetention(owner: Owner, log: Log): Promise<Retention> {
 }
 
 /** Retention is over when nothing was removed for a while. */
-async function retentionEnd(
+export async function retentionEnd(
   url: string,
   started: number,
   least: number,
@@ -309,7 +281,6 @@ function compared(name: string, [small, large]: Pair, unit: string): Figure[] {
   return [
     { name: `${name}, ${SMALL} events`, value: small, unit },
     { name: `${name}, ${LARGE} events`, value: large, unit },
-    // It looks at all that a provider has, and ends its page after a second and a half.
     name === ONE_PAGE
       ? atMost(`${name}: in all`, large, SEARCH_MS, unit)
       : atMost(`${name}: growth`, large / small, BOUND, '×'),

@@ -88,7 +88,8 @@ async function restFigures(owner: Owner): Promise<readonly Figure[]> {
   return figures
 }
 
-function ownMib(pid: number): number {
+/** Memory of a server and its child processes that no file stands behind. */
+export function ownMib(pid: number): number {
   return [pid, ...childrenOf(pid)].reduce((sum, one) => sum + anonymousKib(one), 0) / 1024
 }
 

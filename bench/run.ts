@@ -1,7 +1,7 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { makeServerTemplate, SHARED_POSTGRES, startPostgres } from '../test/helpers/postgres.ts'
+import { makeServerTemplate, SHARED_POSTGRES } from '../test/helpers/postgres.ts'
 import type { Part } from './helpers/measure.ts'
-import { recycleLog } from './helpers/database.ts'
+import { recycleLog, startBenchCluster } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'
 import { checks } from './checks.ts'
 import { destinations } from './destinations.ts'
@@ -10,6 +10,7 @@ import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { executable } from './executable.ts'
 import { ingest } from './ingest.ts'
+import { large } from './large.ts'
 import { instances } from './instances.ts'
 import { linkLists } from './link-lists.ts'
 import { linkSnapshot } from './link-snapshot.ts'
@@ -54,8 +55,8 @@ const PARTS: readonly Part[] = [
   transfer,
 ]
 
-/** Only by name: they take minutes, `growth` a quarter of an hour, `soak` an hour, and gigabytes of the disk. */
-const LONG_PARTS: readonly Part[] = [growth, owed, linkSnapshot, soak]
+/** Only by name: they take minutes, `growth` and `large` half an hour, `soak` an hour, and gigabytes of the disk. */
+const LONG_PARTS: readonly Part[] = [growth, large, owed, linkSnapshot, soak]
 
 const wanted = process.argv.slice(2)
 const gibibytes = Math.round(totalmem() / 2 ** 30)
@@ -64,7 +65,7 @@ console.log(
 )
 
 // One cluster for all parts, found by the helpers as in the test suite.
-const cluster = await startPostgres()
+const cluster = await startBenchCluster()
 process.env[SHARED_POSTGRES] = cluster.url()
 await makeServerTemplate(cluster)
 await recycleLog(cluster)

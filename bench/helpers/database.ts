@@ -1,5 +1,28 @@
-import { MIGRATED, run, sharedPostgres, type Databases } from '../../test/helpers/postgres.ts'
-import type { Owner } from './measure.ts'
+import { tmpdir } from 'node:os'
+import { freeBytes } from '../../db/disk.ts'
+import {
+  makeServerTemplate,
+  MIGRATED,
+  run,
+  sharedPostgres,
+  startPostgres,
+  type Cluster,
+  type Databases,
+} from '../../test/helpers/postgres.ts'
+import { timed, type Owner } from './measure.ts'
+
+/** Throws where fewer bytes are free for a cluster. */
+export function expectFree(needed: number): void {
+  const free = freeBytes(tmpdir())
+  const gigabytes = (bytes: number) => Math.floor(bytes / 1e9)
+  if (free < needed)
+    throw new Error(`${gigabytes(free)} GB are free, expected at least ${gigabytes(needed)}`)
+}
+
+/** A new cluster on the disk, as an installation has it: those of tests are in memory. */
+export function startBenchCluster(): Promise<Cluster> {
+  return startPostgres(undefined, tmpdir())
+}
 
 /** The address of a new database of the run's cluster; it is removed when the part ends. */
 export function freshDatabase(owner: Owner): Promise<string> {
@@ -16,6 +39,33 @@ async function database(owner: Owner, template?: string): Promise<string> {
   const url = await databases.createDatabase(template)
   owner.teardown(() => databases.dropDatabase(url))
   return url
+}
+
+/**
+ * The addresses of `count` databases with the product's tables, which `fill` has filled, in a cluster of their own. What
+ * can be filled without the write-ahead log is.
+ */
+export async function filledDatabases(
+  owner: Owner,
+  count: number,
+  fill: (urls: readonly string[]) => Promise<void>,
+): Promise<readonly string[]> {
+  const cluster = await startBenchCluster()
+  owner.teardown(() => cluster.destroy())
+  await run(cluster.url(), 'alter system set wal_level = minimal')
+  await run(cluster.url(), 'alter system set max_wal_senders = 0')
+  await cluster.stop()
+  await cluster.start()
+  await makeServerTemplate(cluster)
+  const urls: string[] = []
+  while (urls.length < count) urls.push(await cluster.createDatabase(MIGRATED))
+  const ms = await timed(() => fill(urls))
+  console.log(`  (seeded in ${Math.round(ms / 1000)} s)`)
+  await run(cluster.url(), 'alter system reset all')
+  await cluster.stop()
+  await cluster.start()
+  await recycleLog(cluster)
+  return urls
 }
 
 /**

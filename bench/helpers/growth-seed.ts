@@ -53,6 +53,13 @@ export async function seedGrowth(url: string, count: number): Promise<void> {
      select name, 'webhook', 'open', true from unnest($1::text[]) as name on conflict do nothing`,
     [[...PROVIDERS, QUIET_PROVIDER]],
   )
+  const types = [...Array.from({ length: TYPES }, (_, n) => `type-${n}`), QUIET_TYPE]
+  await run(
+    url,
+    `insert into hooks.event_types
+     select provider, type from unnest($1::text[]) as provider, unnest($2::text[]) as type`,
+    [[...PROVIDERS, QUIET_PROVIDER], types],
+  )
   const indexes = await run(
     url,
     `select indexname as name, indexdef as definition from pg_indexes

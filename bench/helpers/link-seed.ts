@@ -71,6 +71,7 @@ function seed(count: number): readonly string[] {
             array_remove(array['url:' || left(encode(sha256(convert_to(l.url, 'UTF8')), 'hex'), 32),
                                case when l.archived then 'archived' end, case when l.expires_at is not null then 'expires' end,
                                case when l.clicks >= l.max_visits then 'used_up' end], null)
+              || links.clicks_keys(0, l.clicks)
        from links.links l
       cross join lateral (
              select string_agg(tag, ' ') as words, array_agg(tag::text) as tags from links.link_tags where slug = l.slug) t

@@ -45,7 +45,7 @@ function seed(count: number): readonly string[] {
     `insert into ops.memories (service, category, observation, confidence, active, created_at, updated_at, fades_at,
                                session_id, tier)
      select 'service ' || n % ${SERVICES}, 'timing', 'slow ' || n, n % 100 / 100.0, n % 1000 = 0, now(), now(),
-            now() + interval '30 days', n, 1
+            now() + interval '30 days', 1 + n % ${count}, 1
        from generate_series(1, ${MEMORIES}) n`,
     `insert into ops.actions (session_id, service, action_type, operation, at, outcome)
      select n, 'service ' || n % ${SERVICES}, 'restart', 'restart', now() - (${count} - n) * interval '30 s', 'exit code 0'

@@ -73,9 +73,15 @@ function clusterParent() {
   }
 }
 
-/** A new cluster on a free port of 127.0.0.1, with fsync, ready for connections. About 2 s. */
-export async function startPostgres(disk?: SmallDisk): Promise<Cluster> {
-  const folder = disk?.folder ?? (await mkdtemp(join(clusterParent(), 'gatehouse-postgres-')))
+/**
+ * A new cluster on a free port of 127.0.0.1, with fsync, ready for connections. About 2 s. Its files are in a new folder
+ * in `parent`, or on `disk`.
+ */
+export async function startPostgres(
+  disk?: SmallDisk,
+  parent: string = clusterParent(),
+): Promise<Cluster> {
+  const folder = disk?.folder ?? (await mkdtemp(join(parent, 'gatehouse-postgres-')))
   if (disk === undefined) recordFolder(runFolder(), folder)
   const password = secret('postgres-password')
   const port = await freePort()

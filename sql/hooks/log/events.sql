@@ -35,26 +35,28 @@ select first.id, first.event_type
  cross join lateral (
        select id, event_type
          from hooks.events
-        where body_check = e.body_check and id < e.id and provider = e.provider and payload = e.payload
-        order by body_check, id
+        where hooks.body_key(body_check, id) >= hooks.body_key(e.body_check, 0)
+          and hooks.body_key(body_check, id) < hooks.body_key(e.body_check, e.id)
+          and body_check = e.body_check and provider = e.provider and payload = e.payload
+        order by hooks.body_key(body_check, id)
         limit 1
        ) first
  where e.id = :id;
 
 -- name: findNeighbours
 -- The events before and after an event: in the log, and of its provider. Empty when the event is gone. Only
--- events_of_provider is in the order of rows (provider, id): the primary key would pass events of all other providers.
+-- events_of_provider is in the order of rows (provider_key, id): the primary key would pass events of all other providers.
 select (select max(id) from hooks.events where id < e.id and id > s.pruned_through) as previous,
        (select min(id) from hooks.events where id > e.id) as next,
        (select id
           from hooks.events
-         where (provider, id) < (e.provider, e.id) and (provider, id) > (e.provider, s.pruned_through)
-         order by provider desc, id desc
+         where (provider_key, id) < (e.provider_key, e.id) and (provider_key, id) > (e.provider_key, s.pruned_through)
+         order by provider_key desc, id desc
          limit 1) as previous_of_provider,
        (select id
           from hooks.events
-         where (provider, id) > (e.provider, e.id) and provider <= e.provider
-         order by provider, id
+         where (provider_key, id) > (e.provider_key, e.id) and provider_key <= e.provider_key
+         order by provider_key, id
          limit 1) as next_of_provider
   from hooks.events e
  cross join hooks.settings s

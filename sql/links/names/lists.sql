@@ -163,6 +163,7 @@ select l.slug, lower(concat_ws(' ', l.slug, a.names, l.title, l.url, l.descripti
        array_remove(array[given.key, case when l.archived then 'archived' end,
                           case when l.expires_at is not null then 'expires' end,
                           case when l.clicks >= l.max_visits then 'used_up' end], null)
+         || links.clicks_keys(0, l.clicks)
   from jsonb_to_recordset(:links::jsonb) as given(slug text, key text)
   join links.links l on l.slug = given.slug
  cross join lateral (

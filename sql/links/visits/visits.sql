@@ -81,11 +81,14 @@ with fresh as (
             case
               when l.clicks >= l.max_visits and l.clicks - c.clicks < l.max_visits
               then (select count(pg_notify('links_changed', n.name)) from links.names n where n.link_id = l.id)
-            end as notices
-), ended as (
-  update links.link_texts
-     set keys = array_append(keys, 'used_up')
-   where slug = any(array(select slug from summed where notices is not null))
+            end as notices,
+            links.clicks_keys(l.clicks - c.clicks, l.clicks) as keys
+), keyed as (
+  update links.link_texts t
+     set keys = t.keys || s.keys || case when s.notices is null then '{}' else array['used_up'] end
+    from summed s
+   where t.slug = any(array(select slug from summed where notices is not null or keys <> '{}'))
+     and t.slug = s.slug
 ), deleted as materialized (
   select d.deletion, d.id
     from (select distinct link_id from counted order by link_id) c

@@ -1,9 +1,10 @@
 import { t, type Test } from 'tap'
 import { encodeCursor } from '../../../kernel/cursor.ts'
 import { backends } from '../../helpers/backends.ts'
-import { makeLink, openLinks, type Caller } from '../../helpers/links.ts'
+import { makeLink, openLinks, visit, type Caller } from '../../helpers/links.ts'
 import { extent } from '../../helpers/program.ts'
 import { expectStatus, type Refusal } from '../../helpers/refusals.ts'
+import { until } from '../../helpers/until.ts'
 import { walk, walksWhileOthersWrite, type List, type Page } from './pagination-walk.ts'
 
 const [, postgres] = backends
@@ -47,6 +48,12 @@ for (const [slug, [clicks, days]] of Object.entries(CLICKS)) {
 await query(`update links.links set expires_at = '2001-01-31' where slug = 'ee'`)
 // Writes what searches compare: the last visit does so, too.
 await ann.api('PUT', `/links/${counted.id}`, { url: counted.url })
+
+/** As visits would have written the keys, after clicks were set. */
+const writeClicksKeys = () =>
+  query(
+    `update links.link_texts t set keys = links.clicks_keys(0, l.clicks) from links.links l where l.slug = t.slug`,
+  )
 
 /** The slugs of all pages of a list, which are the same however long its pages are. */
 async function found(t: Test, { api }: Caller, asked: string): Promise<string> {
@@ -249,6 +256,7 @@ await t.test('sorted links of an owner of thousands', async (t) => {
     `update links.links set clicks = hashtext(slug) & 1023, clicked_at = now() - make_interval(days => hashtext(slug) & 255),
             created_at = now() - make_interval(days => hashtext(slug) & 511) where slug like 'n-%'`,
   )
+  await writeClicksKeys()
   const sorts: (readonly [sort: string, order: string])[] = [
     ['clicks', 'clicks desc'],
     ['created', 'created_at desc'],
@@ -276,6 +284,38 @@ await t.test('sorted links of an owner of thousands', async (t) => {
         `${path}, ${limit}`,
       )
     }
+  }
+})
+
+await t.test('a text that one link in fifty has, in the order of clicks', async (t) => {
+  const owner = await links.user('clicked')
+  const slugs = Array.from({ length: 6_000 }, (_, at) => `c-${String(at).padStart(4, '0')}`)
+  await links.store(slugs.map((slug) => ({ slug, owners: [owner.email], visibility: 'public' })))
+  await query(
+    "update links.links set clicks = (abs(hashtext(slug)) % 200) ^ 2 where slug like 'c-%'",
+  )
+  const some = "slug like 'c-%7' and slug < 'c-1200'"
+  await query(`update links.link_texts set text = text || ' needle' where ${some}`)
+  // A visit makes each of these numbers full, from which on a search looks the link up in another way.
+  const full = { 'c-0007': 100, 'c-0017': 1_000, 'c-0027': 10_000 }
+  for (const [slug, clicks] of Object.entries(full)) {
+    await query('update links.links set clicks = $1 where slug = $2', [clicks - 1, slug])
+  }
+  await writeClicksKeys()
+  for (const [slug, clicks] of Object.entries(full)) {
+    await visit(links.base, `/${slug}`)
+    const counted = 'select 1 from links.links where slug = $1 and clicks = $2'
+    await until(async () => (await query(counted, [slug, clicks])).length === 1, 'the click')
+  }
+  const rows = await query(`select slug from links.links where ${some} order by clicks desc, slug`)
+  for (const limit of [40, 110]) {
+    const path = '/links?scope=own&q=needle&sort=clicks'
+    const { keys } = await walk(owner.api, { path, ...BY_SLUG }, limit)
+    t.same(
+      keys,
+      rows.map(({ slug }) => slug),
+      `${limit} a page`,
+    )
   }
 })
 

@@ -55,6 +55,11 @@ const MAX_EXAMINED = 12_000
  * page. To read and sort all links of the user takes longer.
  */
 const MANY_LINKS = 5_000
+/** Numbers of clicks that have a key in `link_texts`, the greatest first: links.clicks_keys() of the database. */
+const KEYED_CLICKS = [10_000, 1_000, 100]
+/** Before all links of an order, and after all links of a place. */
+const BEGINNING = { place: Number.MIN_SAFE_INTEGER, after: '' }
+const AFTER_SLUGS = '{'
 /** Patterns that the index looks up. */
 const MAX_INDEXED = 3
 /** The index knows parts of texts that have this many characters. */
@@ -191,7 +196,8 @@ export async function searchLinks(
 }
 
 /**
- * Examines the first links of a list. The share that matches tells how many more fill the page, and
+ * Examines the first links of a list. In the order of clicks, all that match with many clicks are
+ * asked for next. The share that matches of the first links tells how many more fill the page, and
  * half as many again are examined. If these are too many, or none matches, asks for all that match.
  */
 async function find(
@@ -201,22 +207,45 @@ async function find(
   wanted: number,
 ): Promise<readonly ListedLink[]> {
   const found: ListedLink[] = []
-  async function look(source: SearchSource, rows: number) {
-    const { place = from?.place ?? Number.MIN_SAFE_INTEGER, slug = from?.after ?? '' } =
-      found.at(-1) ?? {}
-    const part = { place, after: slug, limit: wanted - found.length }
-    found.push(...(await q.searchLinks(db, { ...args, source, rows, ...part })))
+  let { place, after } = from ?? BEGINNING
+  async function look(source: SearchSource, rows: number, keys = args.keys) {
+    const limit = wanted - found.length
+    const more = await q.searchLinks(db, { ...args, source, rows, keys, place, after, limit })
+    found.push(...more)
+    const end = more.at(-1)
+    if (end !== undefined) [place, after] = [end.place, end.slug]
+    return more.length
+  }
+  async function lookAmongMostClicked() {
+    const clicks = -place
+    for (const least of KEYED_CLICKS.filter((keyed) => keyed <= clicks)) {
+      await look(last, wanted, [...args.keys, `clicks:${least}`])
+      if (found.length >= wanted) return
+      ;[place, after] = [-least, AFTER_SLUGS]
+    }
   }
   let examined = 0
+  let matching = 0
   let rows = EXAMINED
   while (first !== undefined && found.length < wanted && examined + rows <= MAX_EXAMINED) {
-    await look(first, rows)
+    matching += await look(first, rows)
     examined += rows
     const missing = wanted - found.length
-    rows = Math.max(EXAMINED, Math.ceil((1.5 * examined * missing) / found.length))
+    rows = Math.max(EXAMINED, Math.ceil((1.5 * examined * missing) / matching))
+    const isPart = examined === EXAMINED && matching > 0 && missing > 0
+    if (isPart && hasClicksKeys(args, last)) await lookAmongMostClicked()
   }
   if (found.length < wanted) await look(last, wanted)
   return found
+}
+
+/**
+ * Whether the index gives the links with many clicks that match a text, and no others: it knows
+ * three letters or digits in a row.
+ */
+function hasClicksKeys(args: { sort: string; indexed: readonly string[] }, last: SearchSource) {
+  const isIndexed = args.indexed.some((text) => /[\p{L}\p{N}]{3}/u.test(text))
+  return args.sort === 'clicks' && isIndexed && last === 'texts'
 }
 
 /** All links of a search, in parts: they may not fit into memory. */
