@@ -71,7 +71,7 @@ await t.test('the Debian package', { skip }, async (t) => {
   const folder = await temporaryFolder(t, 'deb')
   const executable = join(folder, 'gatehouse')
   writeFileSync(executable, '#!/bin/sh\necho 1\n')
-  const deb = buildDeb(executable, folder)
+  const deb = buildDeb(executable, folder, 'arm64')
   const ask = (...args: readonly string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
   t.match(ask('--field', deb), `Package: gatehouse\nVersion: ${version}\n`)
   t.match(ask('--field', deb, 'Depends'), /\blibatomic1, libc6 .*\bsystemd\b/)
@@ -97,9 +97,14 @@ await t.test('the Debian package', { skip }, async (t) => {
 
   process.env['SOURCE_DATE_EPOCH'] = '1000000000'
   t.teardown(() => delete process.env['SOURCE_DATE_EPOCH'])
-  t.match(ask('--contents', buildDeb(executable, folder)), ' 2001-09-09 01:46 ./usr/bin/gatehouse')
+  t.match(
+    ask('--contents', buildDeb(executable, folder, 'arm64')),
+    ' 2001-09-09 01:46 ./usr/bin/gatehouse',
+  )
   process.env['SOURCE_DATE_EPOCH'] = 'today'
-  t.throws(() => buildDeb(executable, folder), { message: /expected seconds since 1970$/ })
+  t.throws(() => buildDeb(executable, folder, 'arm64'), {
+    message: /expected seconds since 1970$/,
+  })
 })
 
 await t.test(

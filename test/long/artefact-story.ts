@@ -1,0 +1,98 @@
+import type { Test } from 'tap'
+import { apiOf } from '../helpers/api.ts'
+import { addProvider, payloadOf, postForm, store } from '../helpers/hooks.ts'
+import { request } from '../helpers/http.ts'
+import { leadsTo } from '../helpers/links.ts'
+import { freePort } from '../helpers/owner.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
+import type { ServerProcess } from '../helpers/server-process.ts'
+import { hasDocs } from './has-docs.ts'
+
+/** One file of two releases, on a machine that had nothing of it. */
+export interface Artefact {
+  readonly versions: readonly [first: string, next: string]
+  /** Puts the first version in place, or the next one over it, as the documentation says. */
+  install(isNext: boolean): unknown
+  /** What starts it; `serve` follows. */
+  program(isNext: boolean): readonly string[]
+  /** The data directory, as the program names it. */
+  readonly data: string
+  /** Looks at it from outside while it runs. */
+  whileRunning?(): unknown
+  /** Removes it as the documentation says. */
+  remove(): unknown
+  /** Everything that is there, without the data. */
+  traces(): Promise<readonly string[]> | readonly string[]
+  /** What stays besides the data, as the documentation says. */
+  readonly left: readonly string[]
+}
+
+const BODY = '{"build": 42}'
+/** An emulated machine takes minutes for its first start. */
+const READY_MS = 900_000
+
+/**
+ * Installs it, starts it, gives it a webhook, a link and a check, upgrades it to the next version,
+ * which must have all three, and removes it without a trace but the data.
+ */
+export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
+  const [first, next] = artefact.versions
+  const before = new Set(await artefact.traces())
+  const port = await freePort()
+  const env = {
+    HOOKS_ADDR: `127.0.0.1:${port}`,
+    GATEHOUSE_DATA_DIR: artefact.data,
+    HOME: '/root',
+    // That of the tests would be a folder of this machine.
+    NODE_COMPILE_CACHE: '',
+  }
+  const start = (isNext: boolean) =>
+    startServerProcess(t, { program: artefact.program(isNext), env, readyMs: READY_MS })
+
+  await artefact.install(false)
+  const server = await start(false)
+  await isVersion(t, server, first)
+  await artefact.whileRunning?.()
+  await addProvider(server.hooks, 'ci', { open: true })
+  const event = await store(server.hooks, 'ci', BODY)
+  const fields = { slug: 'team', url: 'https://team.test/', visibility: 'public' }
+  t.equal((await postForm(server.links, '/-/new', fields)).status, 303)
+  const check = await apiOf(server.ops)<{ id: number }>('POST', '/checks', {
+    service: 'gatehouse',
+    check: { type: 'http', name: 'hooks', url: `http://127.0.0.1:${port}/healthz`, timeout_s: 60 },
+  })
+  t.equal(check.status, 201, check.text)
+  await hasAll(t, server, event, check.json.id)
+  t.same(await server.stop(), { code: 0, signal: null })
+
+  await artefact.install(true)
+  const upgraded = await start(true)
+  await isVersion(t, upgraded, next)
+  await hasAll(t, upgraded, event, check.json.id)
+  t.ok((await store(upgraded.hooks, 'ci', BODY)) > event)
+  t.same(await upgraded.stop(), { code: 0, signal: null })
+
+  await artefact.remove()
+  const left = (await artefact.traces()).filter((path) => !before.has(path))
+  t.same(left.toSorted(), artefact.left.toSorted(), 'what stays')
+}
+
+/** All services answer, with their documentation and the explorer of their API. */
+async function isVersion(t: Test, server: ServerProcess, version: string) {
+  t.match(await request(`${server.hooks}/healthz`), { status: 200, text: `"${version}"` })
+  for (const address of [server.hooks, server.links, server.ops]) {
+    t.equal((await request(`${address}/healthz`)).status, 200)
+    t.equal((await request(`${address}/api/docs/swagger-ui-bundle.js`)).status, 200)
+    await hasDocs(t, address)
+  }
+}
+
+/** The webhook, the link and the check. */
+async function hasAll(t: Test, server: ServerProcess, event: number, check: number) {
+  t.equal(String(await payloadOf(server.hooks, event)), BODY)
+  t.equal(await leadsTo(server.links, '/team'), 'https://team.test/')
+  t.match(await apiOf(server.ops)('POST', `/checks/${check}/run`), {
+    status: 200,
+    json: { name: 'hooks', state: 'ok' },
+  })
+}
