@@ -73,7 +73,8 @@ await t.test('the Debian package', { skip }, async (t) => {
   writeFileSync(executable, '#!/bin/sh\necho 1\n')
   const deb = buildDeb(executable, folder, 'arm64')
   const ask = (...args: readonly string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
-  t.match(ask('--field', deb), `Package: gatehouse\nVersion: ${version}\n`)
+  const begin = `Package: gatehouse\nVersion: ${version}\nArchitecture: arm64\n`
+  t.match(ask('--field', deb), begin)
   t.match(ask('--field', deb, 'Depends'), /\blibatomic1, libc6 .*\bsystemd\b/)
   const entries = ask('--contents', deb).trim().split('\n')
   const files = entries.filter((line) => line.startsWith('-'))

@@ -31,8 +31,9 @@ import { openPodman } from './podman.ts'
 
 /** What the executable is linked with, by the packages of Debian that a small one lacks. */
 const LIBRARIES = ['libatomic1', 'libstdc++6']
-/** What dpkg, systemd and the system's accounts keep of every package that was ever there. */
-const OF_TOOLS = /^$/
+/** What dpkg keeps of a package until it is purged, with what systemd was told of its units; and its log. */
+const OF_DPKG =
+  /^\/(?:var\/lib\/dpkg\/info|var\/lib\/systemd\/deb-systemd-helper|etc\/systemd\/system\/.*wants)|^\/var\/log\/dpkg\.log$/
 const ROOT_ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 
 const own = ownArchitecture()
@@ -117,7 +118,7 @@ await t.test('the Debian package', { skip: noDebian ?? false }, async (t) => {
       t.equal(dpkg('--verify', 'gatehouse'), '')
     },
     remove: () => void dpkg('--remove', 'gatehouse'),
-    left: ['/etc/gatehouse', '/etc/gatehouse/gatehouse.env', '/etc/gatehouse/credentials'],
+    left: ['/etc/gatehouse', '/etc/gatehouse/gatehouse.env'],
   })
   dpkg('--purge', 'gatehouse')
   t.same(
@@ -207,7 +208,7 @@ function onRoot(root: string, program: readonly string[]) {
     versions: [first.version, second.version] as const,
     program: () => [onPath('chroot') ?? 'chroot', root, ...program],
     data,
-    traces: () => pathsOf(root).filter((path) => !path.startsWith(data) && !OF_TOOLS.test(path)),
+    traces: () => pathsOf(root).filter((path) => !path.startsWith(data) && !OF_DPKG.test(path)),
   }
 }
 
