@@ -6,6 +6,7 @@ import { leadsTo } from '../helpers/links.ts'
 import { freePort } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
+import { until } from '../helpers/until.ts'
 import { hasDocs } from './has-docs.ts'
 
 /** One file of two releases, on a machine that had nothing of it. */
@@ -45,6 +46,8 @@ export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
     HOME: '/root',
     // That of the tests would be a folder of this machine.
     NODE_COMPILE_CACHE: '',
+    // An emulated machine stands still for longer than a real one may.
+    GATEHOUSE_WATCHDOG_S: '0',
   }
   const start = (isNext: boolean) =>
     startServerProcess(t, { program: artefact.program(isNext), env, readyMs: READY_MS })
@@ -77,11 +80,18 @@ export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
   t.same(left.toSorted(), artefact.left.toSorted(), 'what stays')
 }
 
-/** All services answer, with their documentation and the explorer of their API. */
+/** All services are well, with their documentation and the explorer of their API. */
 async function isVersion(t: Test, server: ServerProcess, version: string) {
-  t.match(await request(`${server.hooks}/healthz`), { status: 200, text: `"${version}"` })
   for (const address of [server.hooks, server.links, server.ops]) {
-    t.equal((await request(`${address}/healthz`)).status, 200)
+    const health = await until(
+      async () => {
+        const answer = await request(`${address}/healthz`)
+        return answer.status === 200 && answer
+      },
+      `${address} to be well`,
+      READY_MS,
+    )
+    t.match(health.text, `"${version}"`)
     t.equal((await request(`${address}/api/docs/swagger-ui-bundle.js`)).status, 200)
     await hasDocs(t, address)
   }

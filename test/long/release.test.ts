@@ -107,7 +107,11 @@ await t.test('the tarball of npm', { skip: noDebian ?? false }, async (t) => {
 
 await t.test('the Debian package', { skip: noDebian ?? false }, async (t) => {
   const dpkg = (...args: readonly string[]) =>
-    execFileSync('chroot', [debian, 'dpkg', ...args], { encoding: 'utf8', env: ROOT_ENV })
+    execFileSync('chroot', [debian, 'dpkg', ...args], {
+      encoding: 'utf8',
+      env: ROOT_ENV,
+      stdio: 'pipe',
+    })
   await liveOn(t, {
     ...onRoot(debian, ['/usr/bin/gatehouse']),
     install(isNext) {
