@@ -4,6 +4,7 @@ import { addProvider, payloadOf, postForm, store } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo } from '../helpers/links.ts'
 import { freePort } from '../helpers/owner.ts'
+import type { Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
@@ -18,6 +19,8 @@ export interface Artefact {
   program(isNext: boolean): readonly string[]
   /** The data directory, as the program names it. */
   readonly data: string
+  /** Further variables. */
+  readonly env?: Env
   /** Looks at it from outside while it runs. */
   whileRunning?(): unknown
   /** Removes it as the documentation says. */
@@ -41,6 +44,7 @@ export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
   const before = new Set(await artefact.traces())
   const port = await freePort()
   const env = {
+    ...artefact.env,
     HOOKS_ADDR: `127.0.0.1:${port}`,
     GATEHOUSE_DATA_DIR: artefact.data,
     HOME: '/root',
