@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { addProvider, payloadOf, postForm, store } from '../helpers/hooks.ts'
@@ -19,6 +20,8 @@ export interface Artefact {
   program(isNext: boolean): readonly string[]
   /** The data directory, as the program names it. */
   readonly data: string
+  /** A file of the data by its path here, which a removal leaves; undefined if the data is on a server. */
+  readonly kept: string | undefined
   /** Further variables. */
   readonly env?: Env
   /** Looks at it from outside while it runs. */
@@ -82,6 +85,7 @@ export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
   await artefact.remove()
   const left = (await artefact.traces()).filter((path) => !before.has(path))
   t.same(left.toSorted(), artefact.left.toSorted(), 'what stays')
+  if (artefact.kept !== undefined) t.ok(existsSync(artefact.kept), 'the data stays')
 }
 
 /** All services are well, with their documentation and the explorer of their API. */

@@ -35,6 +35,8 @@ const LIBRARIES = ['libatomic1', 'libstdc++6']
 /** What dpkg keeps of a package until it is purged, with what systemd was told of its units; and its log. */
 const OF_DPKG =
   /^\/(?:var\/lib\/dpkg\/info|var\/lib\/systemd\/deb-systemd-helper|etc\/systemd\/system\/.*wants)|^\/var\/log\/dpkg\.log$/
+/** What the embedded database has in the data directory. */
+const DATA_FILE = 'pg/PG_VERSION'
 const ROOT_ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
 
 const own = ownArchitecture()
@@ -145,7 +147,7 @@ await t.test(`the executable for ${other}`, { skip: noForeign ?? false }, async 
   copyFileSync(emulator(other) ?? '', join(foreign, 'emulator'))
   const artefact = executableOn(foreign, other, ['/emulator'])
   // The embedded database is too slow for its own deadlines where each instruction is emulated.
-  await liveOn(t, { ...artefact, env: await backends[1].env(t) })
+  await liveOn(t, { ...artefact, env: await backends[1].env(t), kept: undefined })
 })
 
 await t.test('the image', { skip: noPodman }, async (t) => {
@@ -174,17 +176,16 @@ await t.test('the image', { skip: noPodman }, async (t) => {
   const variables = settings.flatMap((name) => ['--env', name])
   const place = ['--name=server', '--network=host', `--volume=${data}:/data`]
   const store = Object.entries(podman.env).map(([name, value]) => `${name}=${value}`)
+  const start = ['env', ...store, 'podman', 'run', ...limits, ...place, ...variables]
   await liveOn(t, {
     versions: [first.version, second.version],
     async install(isNext) {
       if (isNext) await command('rm', 'server')
       await load(isNext)
     },
-    program: (isNext) => [
-      ...['env', ...store, 'podman', 'run', ...limits, ...place, ...variables],
-      image(isNext),
-    ],
+    program: (isNext) => [...start, image(isNext)],
     data: '/data',
+    kept: join(data, DATA_FILE),
     async whileRunning() {
       t.match(await command('top', 'server', 'user', 'comm'), /^65532 +\S+$/m)
     },
@@ -198,7 +199,6 @@ await t.test('the image', { skip: noPodman }, async (t) => {
     },
     left: [],
   })
-  t.ok(existsSync(join(data, 'pg/PG_VERSION')), 'the data is there')
 })
 
 /** Why no root directory can be made; undefined where it can. */
@@ -215,6 +215,7 @@ function onRoot(root: string, program: readonly string[]) {
     versions: [first.version, second.version] as const,
     program: () => [onPath('chroot') ?? 'chroot', root, ...program],
     data,
+    kept: join(root, data, DATA_FILE),
     traces: () => pathsOf(root).filter((path) => !path.startsWith(data) && !OF_DPKG.test(path)),
   }
 }
