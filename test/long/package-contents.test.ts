@@ -1,11 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { parse } from 'yaml'
 import { buildDeb } from '../../deploy/deb.ts'
 import { stageImage } from '../../deploy/image.ts'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
+import { ARCHITECTURES, ownArchitecture } from '../../deploy/node-binary.ts'
 import { packForNpm } from '../../deploy/npm.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
@@ -172,6 +173,22 @@ await t.test(
     ])
   },
 )
+
+await t.test('a kind of machine that can’t be built for is refused', async (t) => {
+  const folder = await temporaryFolder(t, 'kinds')
+  const other = ARCHITECTURES.find((kind) => kind !== ownArchitecture()) ?? ''
+  const cases = [
+    [['--arch', 'sparc'], 'sparc is unknown, expected x64 or arm64'],
+    [['--image', '--arch', other], `it needs --arch ${ownArchitecture()}`],
+  ] as const
+  for (const [flags, message] of cases) {
+    const args = ['deploy/build.ts', ...flags, join(folder, 'gatehouse')]
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+    t.not(status, 0, message)
+    t.match(stderr, message)
+  }
+  t.same(readdirSync(folder), [])
+})
 
 await t.test(
   'the container has no shell, is not root, and listens where compose maps',
