@@ -10,15 +10,17 @@ import { assetFile } from '../kernel/assets.ts'
 import { WATCHDOG_WORKER } from '../kernel/processes/watchdog.ts'
 import { buildDeb } from './deb.ts'
 import { buildExecutable, sizeOf } from './executable.ts'
-import { stageImage } from './image.ts'
+import { packImage, stageImage } from './image.ts'
 import { ownAssets, ROOT } from './manifest.ts'
+import { asArchitecture, ownArchitecture, type Architecture } from './node-binary.ts'
 import { packForNpm } from './npm.ts'
 
 /*
- * `npm run build [-- [--deb] [--image] [--npm] [FILE]]`: makes the single executable,
+ * `npm run build [-- [--arch NAME] [--deb] [--image] [--npm] [FILE]]`: makes the single executable,
  * `dist/gatehouse` when no file is named. It consists of this Node, the program's sources as one
- * bundle, and as assets all files that the program reads. The flags make packages beside it: for
- * Debian, for containers, for npm.
+ * bundle, and as assets all files that the program reads. `--arch` names the kind of machine,
+ * `x64` or `arm64`; given twice, FILE-NAME is that of the other kind. Other flags make packages
+ * beside it: for Debian, for containers, for npm.
  */
 /** What the program reads of packages. */
 const PACKAGE_FILES = [
@@ -79,14 +81,22 @@ function importedEarly(name: string) {
   return `${source}\n${imports.join('')}`
 }
 
-const { values: packages, positionals } = parseArgs({
+const { values: options, positionals } = parseArgs({
   options: {
+    arch: { type: 'string', multiple: true },
     deb: { type: 'boolean' },
     image: { type: 'boolean' },
     npm: { type: 'boolean' },
   },
   allowPositionals: true,
 })
+const own = ownArchitecture()
+const kinds = (options.arch ?? [own]).map(asArchitecture)
+if (options.image && !kinds.includes(own)) {
+  throw new Error(`--image takes the libraries of this machine: it needs --arch ${own}`)
+}
+// What is made has the same modes for every builder, and others can read it.
+process.umask(0o022)
 const target = resolve(positionals[0] ?? join(ROOT, 'dist', 'gatehouse'))
 mkdirSync(dirname(target), { recursive: true })
 // Beside the target: a rename puts the finished file in place, and the old one may be running.
@@ -95,22 +105,43 @@ process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const main = await bundle('server.ts', 'main.cjs', COMMONJS)
-const worker = await bundle('db/embedded/worker.ts', WORKER, ES_MODULE)
-const watchdog = await bundle('kernel/processes/watchdog-worker.ts', WATCHDOG_WORKER, ES_MODULE)
-const template = makeTemplate()
-const output = assemble(main, {
-  [WORKER]: worker,
-  [WATCHDOG_WORKER]: watchdog,
-  [TEMPLATE]: template,
+const assets = compressed({
+  ...readFiles(),
+  [WORKER]: await bundle('db/embedded/worker.ts', WORKER, ES_MODULE),
+  [WATCHDOG_WORKER]: await bundle(
+    'kernel/processes/watchdog-worker.ts',
+    WATCHDOG_WORKER,
+    ES_MODULE,
+  ),
+  [TEMPLATE]: makeTemplate(),
 })
-// An executable that does not start must not replace one that does.
-execFileSync(output, ['version'])
-renameSync(output, target)
-say(target, sizeOf(target))
-if (packages.deb) sayFile(buildDeb(target, dirname(target)))
-if (packages.image)
-  say(stageImage(target, join(dirname(target), 'image')), 'for the Containerfile')
-if (packages.npm) sayFile(packForNpm(dirname(target)))
+for (const [at, kind] of kinds.entries()) {
+  makeFor(kind, at === 0 ? target : `${target}-${kind}`)
+}
+if (options.npm) sayFile(packForNpm(dirname(target)))
+
+/** The executable for a kind of machine, and the packages that hold it. */
+function makeFor(kind: Architecture, file: string) {
+  const { output, node } = buildExecutable({
+    folder: work,
+    main: basename(main),
+    name: 'gatehouse',
+    architecture: kind,
+    assets,
+  })
+  say(`node ${process.version}`, node)
+  // An executable that does not start must not replace one that does.
+  if (kind === own) execFileSync(output, ['version'])
+  renameSync(output, file)
+  say(file, kind === own ? sizeOf(file) : `${sizeOf(file)}, for ${kind}, not started here`)
+  if (options.deb) sayFile(buildDeb(file, dirname(file), kind))
+  if (options.image && kind === own) {
+    say(stageImage(file, join(dirname(file), 'image')), 'for the Containerfile')
+    const archive = packImage(dirname(file))
+    if (archive === undefined) say('no archive of the image', 'podman is not installed')
+    else sayFile(archive)
+  }
+}
 
 /** One module of all that `entry` imports; names stay, so that a stack trace can be read. */
 async function bundle(entry: string, name: string, as: BuildOptions) {
@@ -148,18 +179,10 @@ function makeTemplate() {
   return packed
 }
 
-/** Puts the bundle and the assets into a copy of this Node. */
-function assemble(main: string, made: Readonly<Record<string, string>>) {
+/** The files that the program reads, by the names that it asks for. */
+function readFiles(): Readonly<Record<string, string>> {
   const names = [...PACKAGE_FILES, ...ownAssets()].sort()
-  const files = names.map((name) => [name, assetFile(name)] as const)
-  const { output: built, node } = buildExecutable({
-    folder: work,
-    main: basename(main),
-    name: 'gatehouse',
-    assets: compressed({ ...Object.fromEntries(files), ...made }),
-  })
-  say(`node ${process.version}`, node)
-  return built
+  return Object.fromEntries(names.map((name) => [name, assetFile(name)]))
 }
 
 /** Compressed copies: of the engine's 15 MB a third is left. */

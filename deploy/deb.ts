@@ -12,12 +12,11 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { arch } from 'node:os'
 import { dirname, join } from 'node:path'
 import { constants, gzipSync } from 'node:zlib'
 import { readManifest, ROOT, sourceDate, thirdPartyNotices } from './manifest.ts'
+import { DEBIAN_NAMES, type Architecture } from './node-binary.ts'
 
-const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 /** The oldest versions whose symbols this Node uses; the unit needs systemd's systemd-notify. */
 const DEPENDS = 'libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 7), systemd'
 const UNITS = [
@@ -39,10 +38,9 @@ const EXAMPLES = [
 const SETTINGS = '/etc/gatehouse/gatehouse.env'
 const DOCUMENTS = '/usr/share/doc/gatehouse'
 
-/** Makes the Debian package with an executable, in `folder`; gives its path. */
-export function buildDeb(executable: string, folder: string): string {
-  const architecture = ARCHITECTURES[arch()]
-  if (architecture === undefined) throw new Error(`${arch()} has no Debian packages here`)
+/** Makes the Debian package with an executable for a kind of machine, in `folder`; gives its path. */
+export function buildDeb(executable: string, folder: string, kind: Architecture): string {
+  const architecture = DEBIAN_NAMES[kind]
   const { version } = readManifest()
   const date = sourceDate()
   const stage = mkdtempSync(join(folder, '.deb-'))

@@ -1,6 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { nodeFor, ownArchitecture, stripProgram, type Architecture } from './node-binary.ts'
 
 /** What an executable is made of. */
 interface ExecutableParts {
@@ -13,6 +14,8 @@ interface ExecutableParts {
   main: string
   /** The executable's file name. */
   name: string
+  /** For which kind of machine. */
+  architecture: Architecture
   /** Files by the name that the program asks for. */
   assets?: Readonly<Record<string, string>>
 }
@@ -21,9 +24,15 @@ interface ExecutableParts {
  * Puts a module and its assets into a copy of this Node; gives its path and what was done to the
  * Node.
  */
-export function buildExecutable({ folder, main, name, assets = {} }: ExecutableParts) {
+export function buildExecutable({
+  folder,
+  main,
+  name,
+  architecture,
+  assets = {},
+}: ExecutableParts) {
   const output = join(folder, name)
-  const { copy, done } = copyNode(folder)
+  const { copy, done } = copyNode(folder, architecture)
   const configuration = {
     main,
     mainFormat: 'commonjs',
@@ -31,7 +40,8 @@ export function buildExecutable({ folder, main, name, assets = {} }: ExecutableP
     output,
     assets,
     disableExperimentalSEAWarning: true,
-    useCodeCache: true,
+    // Another kind of machine can't read the code cache of this one; there each start compiles.
+    useCodeCache: architecture === ownArchitecture(),
   }
   const file = join(folder, 'sea.json')
   writeFileSync(file, JSON.stringify(configuration))
@@ -49,12 +59,14 @@ export function sizeOf(file: string): string {
   return `${(statSync(file).size / 1e6).toFixed(1)} MB`
 }
 
-/** A copy of this Node, without its symbols where `strip` is installed: they are a fifth of it. */
-function copyNode(folder: string) {
+/** A copy of Node, without its symbols where `strip` is installed: they are a fifth of it. */
+function copyNode(folder: string, architecture: Architecture) {
   const copy = join(folder, 'node')
-  copyFileSync(process.execPath, copy)
+  copyFileSync(nodeFor(architecture), copy)
   const before = sizeOf(copy)
-  const { error, status, stderr } = spawnSync('strip', [copy], { encoding: 'utf8' })
+  const { error, status, stderr } = spawnSync(stripProgram(architecture), [copy], {
+    encoding: 'utf8',
+  })
   if (status === 0) return { copy, done: `${before}, ${sizeOf(copy)} without symbols` }
   return { copy, done: `${before}, symbols stay: ${error?.message ?? stderr.trim()}` }
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   copyFileSync,
@@ -6,10 +6,13 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   rmSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { readManifest, sourceDate } from './manifest.ts'
+import { DEBIAN_NAMES, ownArchitecture } from './node-binary.ts'
 
 /**
  * Makes the file system of a container in `folder`: an executable as `/gatehouse`, the shared
@@ -41,4 +44,31 @@ export function stageImage(executable: string, folder: string): string {
   }
   mkdirSync(join(folder, 'data'))
   return folder
+}
+
+/**
+ * Builds the image with Podman from `image` in `folder`, and puts it there as an OCI archive, too.
+ * The same sources give the same bytes. Gives the archive's path, undefined without Podman.
+ */
+export function packImage(folder: string): string | undefined {
+  if (spawnSync('podman', ['--version']).status !== 0) return undefined
+  const { version } = readManifest()
+  const name = `localhost/gatehouse:${version}`
+  const date = sourceDate()
+  const archive = join(folder, `gatehouse-${version}-oci-${DEBIAN_NAMES[ownArchitecture()]}.tar`)
+  const layout = mkdtempSync(join(folder, '.image-'))
+  const run = (program: string, ...args: readonly string[]) =>
+    execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  try {
+    const file = join(import.meta.dirname, 'Containerfile')
+    const same = [`--timestamp=${date}`, '--layers=false']
+    run('podman', 'build', ...same, '--file', file, '--tag', name, folder)
+    run('podman', 'save', '--format', 'oci-dir', '--output', layout, name)
+    const owner = ['--numeric-owner', '--owner=0', '--group=0', '--mode=u=rwX,go=rX']
+    const entries = ['-C', layout, '--sort=name', `--mtime=@${date}`, ...owner]
+    run('tar', ...entries, '-cf', archive, 'oci-layout', 'index.json', 'blobs')
+    return archive
+  } finally {
+    rmSync(layout, { recursive: true })
+  }
 }

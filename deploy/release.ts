@@ -10,15 +10,16 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { arch } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { sizeOf } from './executable.ts'
 import { readManifest, ROOT, sourceDate } from './manifest.ts'
+import { ARCHITECTURES, ownArchitecture } from './node-binary.ts'
 
 /**
- * `npm run release [-- FOLDER]`: the executable, the Debian package and npm's package, built twice
- * and compared, with a list of what is inside (CycloneDX) and checksums; in `dist/release` when no
- * folder is named.
+ * `npm run release [-- FOLDER]`: executables and Debian packages for each kind of machine, npm's
+ * package, and the image, built twice and compared, with a list of what is inside (CycloneDX) and
+ * checksums; in `dist/release` when no folder is named.
  */
 const { positionals } = parseArgs({ allowPositionals: true })
 const target = resolve(positionals[0] ?? join(ROOT, 'dist', 'release'))
@@ -30,12 +31,19 @@ const work = mkdtempSync(join(target, '.release-'))
 process.on('exit', () => rmSync(work, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
+const own = ownArchitecture()
+const other = ARCHITECTURES.filter((kind) => kind !== own)
 const [first, second] = [buildIn('first'), buildIn('second')]
 refuseDifferences(first, second)
-for (const name of readdirSync(first)) renameSync(join(first, name), join(target, fileName(name)))
+for (const name of filesOf(first)) renameSync(join(first, name), join(target, fileName(name)))
 writeFileSync(join(target, `gatehouse-${version}.cdx.json`), billOfMaterials())
 writeFileSync(join(target, 'SHA256SUMS'), checksums(target))
-process.stdout.write(`${target}: built twice with the same bytes\n`)
+for (const name of filesOf(target)) say(`${name}: ${sizeOf(join(target, name))}`)
+for (const kind of other) say(`for ${kind}: built, not started on this machine`)
+if (!filesOf(target).some((name) => name.endsWith('.tar'))) {
+  say('no image: podman is not installed')
+}
+say(`${target}: built twice with the same bytes`)
 
 /** The folder is replaced: one that holds anything but a release must not be lost. */
 function refuseOtherFiles(): void {
@@ -45,12 +53,14 @@ function refuseOtherFiles(): void {
   throw new Error(`${target} has ${other}, which is no part of a release: name another folder`)
 }
 
-/** Builds everything into a folder of its own. */
+/** Builds everything into a folder of its own; gives its path. */
 function buildIn(name: string): string {
   const folder = join(work, name)
   mkdirSync(folder)
-  const flags = ['--disable-warning=ExperimentalWarning', 'deploy/build.ts', '--deb', '--npm']
-  execFileSync(process.execPath, [...flags, join(folder, 'gatehouse')], {
+  const kinds = [own, ...other].flatMap((kind) => ['--arch', kind])
+  const flags = ['--deb', '--npm', '--image', ...kinds]
+  const build = ['--disable-warning=ExperimentalWarning', 'deploy/build.ts', ...flags]
+  execFileSync(process.execPath, [...build, join(folder, 'gatehouse')], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
   })
@@ -66,9 +76,7 @@ function refuseDifferences(one: string, other: string): void {
 
 /** In the form that `sha256sum --check` reads. */
 function checksums(folder: string): string {
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
-  const names = files.map(({ name }) => name).sort()
-  return names
+  return filesOf(folder)
     .map((name) => {
       const sum = createHash('sha256')
         .update(readFileSync(join(folder, name)))
@@ -78,9 +86,21 @@ function checksums(folder: string): string {
     .join('')
 }
 
-/** The executable's name says for which machines it is. */
+/** The files of a folder, without its folders. */
+function filesOf(folder: string): readonly string[] {
+  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
+  return files.map(({ name }) => name).sort()
+}
+
+/** An executable's name says for which machines it is. */
 function fileName(name: string): string {
-  return name === 'gatehouse' ? `gatehouse-${version}-linux-${arch()}` : name
+  if (name === 'gatehouse') return `gatehouse-${version}-linux-${own}`
+  const [, kind] = /^gatehouse-(x64|arm64)$/.exec(name) ?? []
+  return kind === undefined ? name : `gatehouse-${version}-linux-${kind}`
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
 }
 
 interface Component {

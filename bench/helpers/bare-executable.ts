@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { buildExecutable } from '../../deploy/executable.ts'
+import { ownArchitecture } from '../../deploy/node-binary.ts'
 
 /** The least that a server can be: it answers, and says when it is ready. */
 const MAIN = `const { createServer } = require('node:http')
@@ -12,5 +13,6 @@ process.once('SIGTERM', () => process.exit(0))
 /** Makes a bare node:http server an executable in the very way in which the product becomes one. */
 export function buildBareExecutable(folder: string): string {
   writeFileSync(join(folder, 'main.cjs'), MAIN)
-  return buildExecutable({ folder, main: 'main.cjs', name: 'bare' }).output
+  const architecture = ownArchitecture()
+  return buildExecutable({ folder, main: 'main.cjs', name: 'bare', architecture }).output
 }

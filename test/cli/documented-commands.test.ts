@@ -46,7 +46,11 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'psql "$NEW"': 'needs two servers; test/long/logical-copy.test.ts runs these blocks',
   'npm ci --ignore-scripts && npm run build': 'takes minutes; test/long/packages.test.ts builds',
   'npm ci --ignore-scripts && npm run release': 'takes minutes; test/long/release.test.ts',
-  'npm run build -- --npm': 'takes minutes; test/long/release.test.ts',
+  'npm run test:long -- test/long/release': 'are tests that take long',
+  'createdb gatehouse_trial': 'needs a release and a real database',
+  'install -D -m 755 gatehouse-0.1.0': 'needs a release; test/long/release.test.ts',
+  'podman load': 'needs a release; test/long/release.test.ts',
+  'npm install --prefix gatehouse': 'needs a release; test/long/release.test.ts',
   'sudo systemctl disable': 'changes the host',
   'createdb --owner=gatehouse': 'changes the host; test/cli/db-move.test.ts moves',
 }

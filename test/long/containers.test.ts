@@ -20,7 +20,7 @@ const WAIT = 'trap exit TERM; while :; do sleep 0.2; done'
 
 /** A Podman with a store of its own, and an image of BusyBox. */
 async function startPodman(t: Owner) {
-  const { folder, podman, options, env } = await openPodman(t)
+  const { folder, podman, env } = await openPodman(t)
   const bin = join(folder, 'image', 'bin')
   mkdirSync(bin, { recursive: true })
   copyFileSync(onPath('busybox') ?? '', join(bin, 'busybox'))
@@ -30,8 +30,8 @@ async function startPodman(t: Owner) {
   await podman('import', tar, 'localhost/busybox:test')
 
   const socket = join(folder, 'podman.sock')
-  const service = spawn('podman', [...options, 'system', 'service', '-t0', `unix://${socket}`], {
-    env,
+  const service = spawn('podman', ['system', 'service', '-t0', `unix://${socket}`], {
+    env: { ...process.env, ...env },
     stdio: 'ignore',
   })
   recordProcess(runFolder(), service.pid ?? 0)

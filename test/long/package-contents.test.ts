@@ -1,11 +1,12 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { parse } from 'yaml'
 import { buildDeb } from '../../deploy/deb.ts'
 import { stageImage } from '../../deploy/image.ts'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
+import { ARCHITECTURES, ownArchitecture } from '../../deploy/node-binary.ts'
 import { packForNpm } from '../../deploy/npm.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
@@ -71,9 +72,10 @@ await t.test('the Debian package', { skip }, async (t) => {
   const folder = await temporaryFolder(t, 'deb')
   const executable = join(folder, 'gatehouse')
   writeFileSync(executable, '#!/bin/sh\necho 1\n')
-  const deb = buildDeb(executable, folder)
+  const deb = buildDeb(executable, folder, 'arm64')
   const ask = (...args: readonly string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
-  t.match(ask('--field', deb), `Package: gatehouse\nVersion: ${version}\n`)
+  const begin = `Package: gatehouse\nVersion: ${version}\nArchitecture: arm64\n`
+  t.match(ask('--field', deb), begin)
   t.match(ask('--field', deb, 'Depends'), /\blibatomic1, libc6 .*\bsystemd\b/)
   const entries = ask('--contents', deb).trim().split('\n')
   const files = entries.filter((line) => line.startsWith('-'))
@@ -97,9 +99,14 @@ await t.test('the Debian package', { skip }, async (t) => {
 
   process.env['SOURCE_DATE_EPOCH'] = '1000000000'
   t.teardown(() => delete process.env['SOURCE_DATE_EPOCH'])
-  t.match(ask('--contents', buildDeb(executable, folder)), ' 2001-09-09 01:46 ./usr/bin/gatehouse')
+  t.match(
+    ask('--contents', buildDeb(executable, folder, 'arm64')),
+    ' 2001-09-09 01:46 ./usr/bin/gatehouse',
+  )
   process.env['SOURCE_DATE_EPOCH'] = 'today'
-  t.throws(() => buildDeb(executable, folder), { message: /expected seconds since 1970$/ })
+  t.throws(() => buildDeb(executable, folder, 'arm64'), {
+    message: /expected seconds since 1970$/,
+  })
 })
 
 await t.test(
@@ -166,6 +173,22 @@ await t.test(
     ])
   },
 )
+
+await t.test('a kind of machine that can’t be built for is refused', async (t) => {
+  const folder = await temporaryFolder(t, 'kinds')
+  const other = ARCHITECTURES.find((kind) => kind !== ownArchitecture()) ?? ''
+  const cases = [
+    [['--arch', 'sparc'], 'sparc is unknown, expected x64 or arm64'],
+    [['--image', '--arch', other], `it needs --arch ${ownArchitecture()}`],
+  ] as const
+  for (const [flags, message] of cases) {
+    const args = ['deploy/build.ts', ...flags, join(folder, 'gatehouse')]
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+    t.not(status, 0, message)
+    t.match(stderr, message)
+  }
+  t.same(readdirSync(folder), [])
+})
 
 await t.test(
   'the container has no shell, is not root, and listens where compose maps',

@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -8,31 +8,14 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { longParts, lacks } from '../runner/system-parts.ts'
 import { noChroot } from './chroot.ts'
+import { makeDebian } from './debian.ts'
 import { noSystemd, runInSystemd } from './systemd.ts'
 
-// The Debian package, in a root directory of a clean Debian.
+// The Debian package in a clean Debian, as systemd and shells have it. release.test.ts installs it without them.
 
 const skip = lacks(longParts.packaging) || noChroot()
-/** What the package depends on; mmdebstrap brings the essential packages. */
+/** What the package depends on, and the shells that read its completions. */
 const DEPENDENCIES = ['libatomic1', 'libstdc++6', 'systemd', 'fish', 'zsh']
-const INSTALLED = [
-  '/usr/bin/gatehouse',
-  '/usr/lib/systemd/system/gatehouse.service',
-  '/etc/gatehouse/gatehouse.env',
-  '/usr/share/man/man5/gatehouse.conf.5.gz',
-]
-
-/** A clean Debian of this machine's release, or of GATEHOUSE_TEST_DEBIAN; the reason where it can't be made. */
-function makeDebian(folder: string) {
-  const [, release = 'stable'] =
-    /^VERSION_CODENAME=(\w+)$/m.exec(readFileSync('/etc/os-release', 'utf8')) ?? []
-  const suite = process.env['GATEHOUSE_TEST_DEBIAN'] ?? release
-  const options = ['--variant=minbase', '--mode=root', `--include=${DEPENDENCIES.join(',')}`]
-  const { status, stderr } = spawnSync('mmdebstrap', [...options, suite, folder], {
-    encoding: 'utf8',
-  })
-  return status === 0 ? undefined : `no Debian could be made: ${stderr.slice(-300)}`
-}
 
 async function buildPackage(t: Owner) {
   const folder = await temporaryFolder(t, 'deb')
@@ -60,7 +43,7 @@ if (typeof skip === 'string') {
 } else {
   const deb = await buildPackage(t)
   const debian = join(await temporaryFolder(t, 'debian'), 'root')
-  const noDebian = makeDebian(debian)
+  const noDebian = makeDebian(debian, DEPENDENCIES)
 
   await t.test('lintian finds no error and no warning', async (t) => {
     const { status, stdout } = spawnSync(
@@ -112,27 +95,18 @@ if (typeof skip === 'string') {
     },
   )
 
-  await t.test('it is installed where no systemd runs', { skip: noDebian ?? false }, async (t) => {
-    mkdirSync(join(debian, 'mnt'), { recursive: true })
-    copyFileSync(deb, join(debian, 'mnt', 'first.deb'))
+  await t.test('shells can read its completions', { skip: noDebian ?? false }, async (t) => {
+    execFileSync('dpkg-deb', ['--extract', deb, debian])
     const inside = (...command: readonly string[]) => {
-      const { status, stdout, stderr } = spawnSync('chroot', [debian, ...command], {
+      const { status, stderr } = spawnSync('chroot', [debian, ...command], {
         encoding: 'utf8',
-        env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+        env: { PATH: '/usr/bin:/bin' },
       })
-      return { status, stdout, stderr }
+      return { status, stderr }
     }
-    t.match(inside('dpkg', '--install', '/mnt/first.deb'), { status: 0 })
-    t.match(inside('gatehouse', 'version'), { status: 0, stdout: `${readManifest().version}\n` })
-    t.match(inside('dpkg', '--verify', 'gatehouse'), { status: 0, stdout: '' })
     const completion = '/usr/share/fish/vendor_completions.d/gatehouse.fish'
-    t.match(inside('fish', '--no-execute', completion), { status: 0, stderr: '' })
-    t.match(inside('zsh', '-n', '/usr/share/zsh/vendor-completions/_gatehouse'), { status: 0 })
-    for (const path of INSTALLED) t.match(inside('test', '-e', path), { status: 0 }, path)
-    t.match(inside('dpkg', '--remove', 'gatehouse'), { status: 0 })
-    t.match(inside('test', '-e', '/usr/bin/gatehouse'), { status: 1 })
-    t.match(inside('test', '-e', '/etc/gatehouse/gatehouse.env'), { status: 0 })
-    t.match(inside('dpkg', '--purge', 'gatehouse'), { status: 0 })
-    t.match(inside('test', '-e', '/etc/gatehouse'), { status: 1 })
+    t.same(inside('fish', '--no-execute', completion), { status: 0, stderr: '' })
+    const other = '/usr/share/zsh/vendor-completions/_gatehouse'
+    t.same(inside('zsh', '-n', other), { status: 0, stderr: '' })
   })
 }

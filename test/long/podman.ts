@@ -22,20 +22,39 @@ const { status } = spawnSync('${onPath('runc')}', args, { stdio: 'inherit' })
 process.exitCode = status ?? 1
 `
 
-/** A Podman with a store of its own, which goes away with the test. */
+/** A Podman with a store of its own, which goes away with the test. `env` makes any Podman this one. */
 export async function openPodman(t: Owner) {
   const folder = await temporaryFolder(t, 'podman')
-  const [runtime, settings] = [join(folder, 'runc'), join(folder, 'containers.conf')]
-  writeFileSync(runtime, RUNTIME, { mode: 0o755 })
-  writeFileSync(settings, `[engine]\nruntime = "runc"\n[engine.runtimes]\nrunc = ["${runtime}"]\n`)
-  const place = ['--root', join(folder, 'store'), '--runroot', join(folder, 'run')]
-  const plain = ['--storage-driver', 'vfs', '--cgroup-manager', 'cgroupfs']
-  const options = [...place, ...plain, '--events-backend', 'file']
-  const env = { ...process.env, CONTAINERS_CONF: settings }
+  const at = (name: string) => join(folder, name)
+  writeFileSync(at('runc'), RUNTIME, { mode: 0o755 })
+  writeFileSync(
+    at('containers.conf'),
+    `[engine]
+runtime = "runc"
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+[engine.runtimes]
+runc = ["${at('runc')}"]
+`,
+  )
+  writeFileSync(
+    at('storage.conf'),
+    `[storage]
+driver = "vfs"
+graphroot = "${at('store')}"
+runroot = "${at('run')}"
+`,
+  )
+  const env = {
+    CONTAINERS_CONF: at('containers.conf'),
+    CONTAINERS_STORAGE_CONF: at('storage.conf'),
+  }
   const podman = async (...args: readonly string[]) => {
-    const { stdout } = await promisify(execFile)('podman', [...options, ...args], { env })
+    const { stdout } = await promisify(execFile)('podman', args, {
+      env: { ...process.env, ...env },
+    })
     return stdout
   }
   t.teardown(() => podman('rm', '--force', '--all', '--time', '1').catch(() => undefined))
-  return { folder, podman, options, env }
+  return { folder, podman, env }
 }

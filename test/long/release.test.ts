@@ -1,152 +1,288 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs'
-import { arch } from 'node:os'
-import { delimiter, join } from 'node:path'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, delimiter, dirname, join } from 'node:path'
 import { t } from 'tap'
-import { stageImage } from '../../deploy/image.ts'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
-import { request } from '../helpers/http.ts'
+import {
+  ARCHITECTURES,
+  DEBIAN_NAMES,
+  ownArchitecture,
+  type Architecture,
+} from '../../deploy/node-binary.ts'
+import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import { until } from '../helpers/until.ts'
-import { longParts, lacks } from '../runner/system-parts.ts'
-import { hasDocs } from './has-docs.ts'
+import { copySources } from '../mutation/run.ts'
+import { emulator, lacks, longParts, onPath, type SystemPart } from '../runner/system-parts.ts'
+import { liveOn, type Artefact } from './artefact-story.ts'
+import { noChroot } from './chroot.ts'
+import { makeDebian, unpackDebian } from './debian.ts'
 import { openPodman } from './podman.ts'
 
-// What `npm run release` makes, and that its packages for npm and containers run. The Debian
-// package has a test of its own.
+// What `npm run release` makes, and the life of each file on a machine that had nothing of it. How the
+// Debian package does under systemd is in packages.test.ts.
+
+/** What the executable is linked with, by the packages of Debian that a small one lacks. */
+const LIBRARIES = ['libatomic1', 'libstdc++6']
+/** What dpkg keeps of a package until it is purged, with what systemd was told of its units; and its log. */
+const OF_DPKG =
+  /^\/(?:var\/lib\/dpkg\/info|var\/lib\/systemd\/deb-systemd-helper|etc\/systemd\/system\/.*wants)|^\/var\/log\/dpkg\.log$/
+/** What the embedded database has in the data directory. */
+const DATA_FILE = 'pg/PG_VERSION'
+const ROOT_ENV = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' }
+
+const own = ownArchitecture()
+const other = ARCHITECTURES.find((kind) => kind !== own) ?? own
+const noPodman = lacks(longParts.podman)
+const podman = noPodman === false ? await openPodman(t) : undefined
+const env = { ...process.env, ...podman?.env }
 
 const { version } = readManifest()
-const architecture = arch() === 'x64' ? 'amd64' : arch()
-const EXECUTABLE = `gatehouse-${version}-linux-${arch()}`
-const BILL = `gatehouse-${version}.cdx.json`
-const FILES = [
-  'SHA256SUMS',
-  EXECUTABLE,
-  BILL,
-  `gatehouse-${version}.tgz`,
-  `gatehouse_${version}_${architecture}.deb`,
-]
-
-const release = join(await temporaryFolder(t, 'release'), 'release')
-const built = spawnSync(process.execPath, ['deploy/release.ts', release], {
+const folder = join(await temporaryFolder(t, 'release'), 'release')
+const built = spawnSync(process.execPath, ['deploy/release.ts', folder], {
   cwd: ROOT,
   encoding: 'utf8',
+  env,
 })
+const first = filesOf(folder, version, {
+  x64: `gatehouse-${version}-linux-x64`,
+  arm64: `gatehouse-${version}-linux-arm64`,
+})
+const BILL = `gatehouse-${version}.cdx.json`
 
 await t.test('a release is built twice with the same bytes', async (t) => {
-  t.match(built, { status: 0, stdout: `${release}: built twice with the same bytes\n` })
-  t.same(readdirSync(release).sort(), FILES.toSorted())
+  t.match(built, { status: 0, stdout: `${folder}: built twice with the same bytes\n` })
+  t.equal(built.stdout.includes('no image: podman is not installed'), podman === undefined)
+  const debs = ARCHITECTURES.map((kind) => `gatehouse_${version}_${DEBIAN_NAMES[kind]}.deb`)
+  const { executable, npm, image } = first
+  const images = podman === undefined ? [] : [image]
+  const files = [...Object.values(executable), npm, ...images].map((file) => basename(file))
+  const names = ['SHA256SUMS', BILL, ...debs, ...files].toSorted()
+  t.same(readdirSync(folder).toSorted(), names)
   const sums = spawnSync('sha256sum', ['--check', 'SHA256SUMS'], {
-    cwd: release,
+    cwd: folder,
     encoding: 'utf8',
   })
   t.equal(sums.status, 0, sums.stdout)
-  t.equal(sums.stdout.trim().split('\n').length, FILES.length - 1)
-  const bill = JSON.parse(readFileSync(join(release, BILL), 'utf8'))
+  t.equal(sums.stdout.trim().split('\n').length, names.length - 1)
+  const bill = JSON.parse(readFileSync(join(folder, BILL), 'utf8'))
   t.match(bill, {
     bomFormat: 'CycloneDX',
     metadata: { component: { name: 'gatehouse', version } },
   })
   t.equal(bill.serialNumber, undefined)
-  const names = bill.components.map(({ name }: { name: string }) => name)
-  for (const name of Object.keys(readManifest().dependencies)) t.ok(names.includes(name), name)
-  t.notOk(names.includes('tap'), 'no tool of development')
+  const inside = bill.components.map(({ name }: { name: string }) => name)
+  for (const name of Object.keys(readManifest().dependencies)) t.ok(inside.includes(name), name)
+  t.notOk(inside.includes('tap'), 'no tool of development')
 })
 
-const otherNode = nodeOnPath()
-await t.test(
-  'npx runs the tarball in an empty folder',
-  { skip: otherNode === undefined && 'missing: a Node of its own with npx' },
-  async (t) => {
-    const folder = await temporaryFolder(t, 'npx')
-    const env = {
-      PATH: `${otherNode}${delimiter}/usr/bin${delimiter}/bin`,
-      HOME: folder,
-      npm_config_cache: join(folder, 'cache'),
-    }
-    const tarball = join(release, `gatehouse-${version}.tgz`)
-    const printed = spawnSync('npx', ['--yes', '--package', tarball, 'gatehouse', 'version'], {
-      cwd: folder,
-      env: { ...process.env, ...env },
+const second = buildNext()
+const debian = join(await temporaryFolder(t, 'debian'), 'root')
+const noDebian = noRoot(longParts.packaging) ?? makeDebian(debian, [...LIBRARIES, 'systemd'])
+
+await t.test('the tarball of npm', { skip: noDebian ?? false }, async (t) => {
+  const place = join(debian, 'opt/gatehouse')
+  const bin = '/opt/gatehouse/node_modules/.bin'
+  await liveOn(t, {
+    ...onRoot(debian, ['/usr/bin/env', `PATH=${bin}:/usr/bin:/bin`, `${bin}/gatehouse`]),
+    install(isNext) {
+      mkdirSync(place, { recursive: true })
+      const { npm } = isNext ? second : first
+      execFileSync('npm', ['install', '--prefix', place, npm], { stdio: 'pipe' })
+      t.notOk(existsSync(join(place, 'node_modules/@scarf')), 'no reporter is installed')
+      t.same(npx(place), isNext ? second.version : first.version, 'npx finds it')
+    },
+    remove() {
+      rmSync(place, { recursive: true })
+      rmSync(join(debian, 'root/.cache/gatehouse'), { recursive: true })
+    },
+    left: ['/root/.cache'],
+  })
+})
+
+await t.test('the Debian package', { skip: noDebian ?? false }, async (t) => {
+  const dpkg = (...args: readonly string[]) =>
+    execFileSync('chroot', [debian, 'dpkg', ...args], {
       encoding: 'utf8',
+      env: ROOT_ENV,
+      stdio: 'pipe',
     })
-    t.match(printed, { status: 0, stdout: `${version}\n` })
-    t.same(readdirSync(folder), ['cache'], 'nothing else is there')
-    const [installed = ''] = readdirSync(join(folder, 'cache/_npx'))
-    const modules = join(folder, 'cache/_npx', installed, 'node_modules')
-    t.notOk(existsSync(join(modules, '@scarf')), 'no reporter is installed')
-    // Not by npx, which passes on no SIGTERM: by what it has installed, with the Node that it brings.
-    const bin = join(modules, '.bin')
-    const server = await startServerProcess(t, {
-      program: ['env', '-C', folder, join(bin, 'gatehouse')],
-      env: {
-        ...env,
-        PATH: `${bin}${delimiter}${env.PATH}`,
-        GATEHOUSE_DATA_DIR: join(folder, 'data'),
-      },
-    })
-    for (const address of [server.hooks, server.links, server.ops]) {
-      t.equal((await request(`${address}/healthz`)).status, 200)
-      t.equal((await request(`${address}/api/docs/swagger-ui-bundle.js`)).status, 200)
-    }
-    t.equal((await request(`${server.hooks}/assets/htmx.js`)).status, 200)
-    await hasDocs(t, server.hooks)
-  },
-)
-
-await t.test(
-  'the container is built and serves, as nobody and on a root that is read-only',
-  { skip: lacks(longParts.podman) },
-  async (t) => {
-    const { folder, podman } = await openPodman(t)
-    const context = join(folder, 'context')
-    mkdirSync(join(context, 'dist'), { recursive: true })
-    stageImage(join(release, EXECUTABLE), join(context, 'dist', 'image'))
-    cpSync(join(ROOT, 'deploy'), join(context, 'deploy'), { recursive: true })
-    const file = join(context, 'deploy', 'Containerfile')
-    await podman('build', '--file', file, '--tag', 'gatehouse', context)
-    const limits = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
-    const run = (...args: readonly string[]) =>
-      podman('run', ...limits, '--network', 'none', ...args)
-    const refused = await run('--rm', 'gatehouse', 'version').then(() => undefined, String)
-    if (refused !== undefined) {
-      // test/long/executable.test.ts runs the same file system in a chroot.
-      return void t.pass('', { skip: `containers do not start here: ${refused.slice(-300)}` })
-    }
-    t.equal(await run('--rm', 'gatehouse', 'version'), `${version}\n`)
-    const noShell = await run('--rm', '--entrypoint', '/bin/sh', 'gatehouse').then(
-      () => undefined,
-      String,
-    )
-    t.match(noShell, /no such file|not found/)
-    // From the host no port is reached where networks can't be made: a socket in the volume is.
-    const data = join(folder, 'data')
-    mkdirSync(data)
-    execFileSync('chown', ['65532:65532', data])
-    const sockets = ['hooks', 'links', 'ops'].flatMap((name) => [
-      '--env',
-      `${name.toUpperCase()}_ADDR=unix:/data/${name}.sock`,
-    ])
-    const volume = ['--volume', `${data}:/data`]
-    await run('--detach', '--name', 'server', ...volume, ...sockets, 'gatehouse')
-    await until(() => existsSync(join(data, 'ops.sock')), 'the sockets of the services')
-    const health = ['--silent', '--unix-socket', join(data, 'hooks.sock')]
-    t.match(spawnSync('curl', [...health, 'http://localhost/healthz'], { encoding: 'utf8' }), {
-      status: 0,
-      stdout: /ok/,
-    })
-    const top = await podman('top', 'server', 'user', 'comm')
-    t.match(top, /^65532 +\S+$/m)
-    await podman('stop', '--time', '15', 'server')
-    t.equal((await podman('inspect', '--format', '{{.State.ExitCode}}', 'server')).trim(), '0')
-  },
-)
-
-/** The folder of a Node that does not come from our packages; undefined where there is none. */
-function nodeOnPath() {
-  const folders = ['/usr/local/bin', '/usr/bin']
-  return folders.find(
-    (folder) => existsSync(join(folder, 'node')) && existsSync(join(folder, 'npx')),
+  await liveOn(t, {
+    ...onRoot(debian, ['/usr/bin/gatehouse']),
+    install(isNext) {
+      const inside = join(debian, 'gatehouse.deb')
+      copyFileSync(isNext ? second.deb : first.deb, inside)
+      dpkg('--install', '/gatehouse.deb')
+      rmSync(inside)
+      t.equal(dpkg('--verify', 'gatehouse'), '')
+    },
+    remove: () => void dpkg('--remove', 'gatehouse'),
+    left: ['/etc/gatehouse', '/etc/gatehouse/gatehouse.env'],
+  })
+  dpkg('--purge', 'gatehouse')
+  t.same(
+    pathsOf(debian).filter((path) => path.includes('gatehouse')),
+    [],
+    'what a purge leaves',
   )
+})
+
+await t.test(`the executable for ${own}`, { skip: noDebian ?? false }, (t) =>
+  liveOn(t, executableOn(debian, own, [])),
+)
+
+const foreign = join(await temporaryFolder(t, 'foreign'), 'root')
+const noForeign =
+  noRoot(longParts.packaging, longParts.emulator) ??
+  unpackDebian(foreign, LIBRARIES, DEBIAN_NAMES[other])
+await t.test(`the executable for ${other}`, { skip: noForeign ?? false }, async (t) => {
+  copyFileSync(emulator(other) ?? '', join(foreign, 'emulator'))
+  const artefact = executableOn(foreign, other, ['/emulator'])
+  // The embedded database is too slow for its own deadlines where each instruction is emulated.
+  await liveOn(t, { ...artefact, env: await backends[1].env(t), kept: undefined })
+})
+
+await t.test('the image', { skip: noPodman }, async (t) => {
+  if (podman === undefined) return
+  const command = podman.podman
+  const limits = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
+  const run = (...args: readonly string[]) =>
+    command('run', '--rm', '--network=host', ...limits, ...args)
+  const image = (isNext: boolean) => `localhost/gatehouse:${(isNext ? second : first).version}`
+  const load = (isNext: boolean) => command('load', '--input', (isNext ? second : first).image)
+  await load(false)
+  const refused = await run(image(false), 'version').then(() => undefined, String)
+  if (refused !== undefined) {
+    // test/long/executable.test.ts runs the same file system in a chroot.
+    return void t.pass('', { skip: `containers do not start here: ${refused.slice(-300)}` })
+  }
+  const noShell = await run('--entrypoint=/bin/sh', image(false)).then(() => undefined, String)
+  t.match(noShell, /no such file|not found/)
+  // Those that the builds have left, too.
+  await command('rmi', '--all', '--force')
+
+  const data = join(podman.folder, 'data')
+  mkdirSync(data)
+  execFileSync('chown', ['65532:65532', data])
+  const settings = ['HOOKS_ADDR', 'LINKS_ADDR', 'OPS_ADDR', 'GATEHOUSE_DATA_DIR']
+  const variables = settings.flatMap((name) => ['--env', name])
+  const place = ['--name=server', '--network=host', `--volume=${data}:/data`]
+  const store = Object.entries(podman.env).map(([name, value]) => `${name}=${value}`)
+  const start = ['env', ...store, 'podman', 'run', ...limits, ...place, ...variables]
+  await liveOn(t, {
+    versions: [first.version, second.version],
+    async install(isNext) {
+      if (isNext) await command('rm', 'server')
+      await load(isNext)
+    },
+    program: (isNext) => [...start, image(isNext)],
+    data: '/data',
+    kept: join(data, DATA_FILE),
+    async whileRunning() {
+      t.match(await command('top', 'server', 'user', 'comm'), /^65532 +\S+$/m)
+    },
+    async remove() {
+      await command('rm', 'server')
+      await command('rmi', image(false), image(true))
+    },
+    async traces() {
+      const containers = await command('ps', '--all', '--quiet')
+      return `${containers}${await command('images', '--all', '--quiet')}`.split('\n')
+    },
+    left: [],
+  })
+})
+
+/** Why no root directory can be made; undefined where it can. */
+function noRoot(...parts: readonly SystemPart[]) {
+  const missing = lacks(...parts)
+  return noChroot() ?? (missing === false ? undefined : missing)
+}
+
+/** What a program in a root directory is started by, and what is there. Each has data of its own. */
+function onRoot(root: string, program: readonly string[]) {
+  const data = '/var/lib/gatehouse'
+  rmSync(join(root, data), { recursive: true, force: true })
+  return {
+    versions: [first.version, second.version] as const,
+    program: () => [onPath('chroot') ?? 'chroot', root, ...program],
+    data,
+    kept: join(root, data, DATA_FILE),
+    traces: () => pathsOf(root).filter((path) => !path.startsWith(data) && !OF_DPKG.test(path)),
+  }
+}
+
+/** The executable, put into a root directory and started there by a program, if one is named. */
+function executableOn(root: string, kind: Architecture, starter: readonly string[]): Artefact {
+  const file = join(root, 'usr/local/bin/gatehouse')
+  return {
+    ...onRoot(root, [...starter, '/usr/local/bin/gatehouse']),
+    install(isNext) {
+      mkdirSync(dirname(file), { recursive: true })
+      const { executable } = isNext ? second : first
+      copyFileSync(executable[kind], file)
+      chmodSync(file, 0o755)
+    },
+    remove: () => rmSync(file),
+    left: [],
+  }
+}
+
+/** All paths of a root directory, as a program in it names them. */
+function pathsOf(root: string): readonly string[] {
+  const found = execFileSync('find', [root, '-mindepth', '1', '-xdev', '-printf', '/%P\n'], {
+    encoding: 'utf8',
+    maxBuffer: 64e6,
+  })
+  return found.trim().split('\n')
+}
+
+/** What `npx gatehouse version` prints in a folder, by the Node of this machine, which may be an older one. */
+function npx(place: string) {
+  const folders = (process.env['PATH'] ?? '').split(delimiter)
+  const PATH = folders.filter((folder) => !folder.includes('node_modules')).join(delimiter)
+  const options = { cwd: place, env: { ...process.env, PATH }, encoding: 'utf8' } as const
+  return execFileSync('npx', ['gatehouse', 'version'], options).trim()
+}
+
+/** The files of a folder that a release or a build has filled. */
+function filesOf(
+  place: string,
+  version: string,
+  executable: Readonly<Record<Architecture, string>>,
+) {
+  const debian = DEBIAN_NAMES[own]
+  return {
+    version,
+    executable: { x64: join(place, executable.x64), arm64: join(place, executable.arm64) },
+    deb: join(place, `gatehouse_${version}_${debian}.deb`),
+    npm: join(place, `gatehouse-${version}.tgz`),
+    image: join(place, `gatehouse-${version}-oci-${debian}.tar`),
+  }
+}
+
+/** The same sources under the next version number. */
+function buildNext() {
+  const sources = copySources()
+  const file = join(sources, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8'))
+  const next = version.replace(/\d+$/, (patch) => String(Number(patch) + 1))
+  writeFileSync(file, JSON.stringify(Object.assign(manifest, { version: next })))
+  const kinds = [own, other].flatMap((kind) => ['--arch', kind])
+  const flags = ['--deb', '--npm', '--image', ...kinds]
+  execFileSync(process.execPath, ['deploy/build.ts', ...flags], {
+    cwd: sources,
+    env,
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  const names = { x64: 'gatehouse-x64', arm64: 'gatehouse-arm64', [own]: 'gatehouse' }
+  return filesOf(join(sources, 'dist'), next, names)
 }

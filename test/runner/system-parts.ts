@@ -102,6 +102,11 @@ export const longParts = {
     debianPackages: ['dpkg', 'lintian', 'mmdebstrap'],
     find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
   },
+  emulator: {
+    name: 'QEMU for programs of other machines',
+    debianPackages: ['qemu-user-static'],
+    find: () => emulator('x64') && emulator('arm64'),
+  },
   podman: {
     name: 'Podman, runc and BusyBox',
     debianPackages: ['podman', 'runc', 'busybox-static'],
@@ -170,6 +175,11 @@ export function postgresPrograms(): string | undefined {
 export function journalWriter(): string | undefined {
   const places = ['/usr/lib/systemd', '/lib/systemd']
   return places.map((place) => join(place, 'systemd-journal-remote')).find(isProgram)
+}
+
+/** The program that runs those of another kind of machine: it needs no library, so it also runs in a chroot. */
+export function emulator(architecture: 'x64' | 'arm64'): string | undefined {
+  return onPath(`qemu-${architecture === 'x64' ? 'x86_64' : 'aarch64'}-static`)
 }
 
 /** Path of a program on the PATH or in Debian's usual places. */
