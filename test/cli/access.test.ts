@@ -54,7 +54,7 @@ t.test('provider and endpoint beside a server', async (t) => {
   t.same(enabled, { code: 0, stdout: '', stderr: 'ci is enabled\n' })
   await delivers('ci', first, 202)
   const rotated = await run(env, 'provider rotate generic:ci --overlap 0')
-  t.match(rotated, { stderr: /generic:ci has a new token/ })
+  t.match(rotated, { stderr: 'generic:ci has a new token' })
   const second = madeBy(t, rotated)
   await delivers('ci', first, 403)
   await delivers('ci', second, 202)
@@ -62,7 +62,7 @@ t.test('provider and endpoint beside a server', async (t) => {
   t.same(disabled, { code: 0, stdout: '', stderr: 'ci is disabled\n' })
   await delivers('ci', second, 403)
   const removed = await run(env, 'provider remove ci')
-  t.match(removed, { code: 0, stdout: '', stderr: /ci is removed; its events stay/ })
+  t.match(removed, { code: 0, stdout: '', stderr: 'ci is removed; its events stay' })
   await delivers('ci', second, 404)
   const log = await request(`${base}/log?provider=generic:ci`)
   t.match(log.text, /data-id="\d+"/)
@@ -75,7 +75,7 @@ t.test('provider and endpoint beside a server', async (t) => {
   const status = async () =>
     (await modern({ url: `${base}/mcp/agent`, token }, 'tools/list')).status
   await until(async () => (await status()) === 200, 'the endpoint')
-  t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: /agent is revoked/ })
+  t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: 'agent is revoked' })
   await until(async () => (await status()) === 401, 'its end')
 })
 

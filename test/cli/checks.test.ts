@@ -142,7 +142,7 @@ await t.test('mute, a window to come, and unmute', async (t) => {
   const left = Date.parse((await mutedUntil()) ?? '') - Date.now()
   t.ok(left > 3_000_000 && left <= 3_600_000)
   t.match(await checks('unmute shop'), { code: 1, stderr: 'gatehouse: shop is not muted\n' })
-  t.match(await checks('unmute shop/front'), { code: 0, stderr: /is not muted any more/ })
+  t.match(await checks('unmute shop/front'), { code: 0, stderr: 'is not muted any more' })
   t.equal(await mutedUntil(), null)
 
   const [start, end] = ['2099-01-01T00:00:00Z', '2099-01-01T02:00:00Z']

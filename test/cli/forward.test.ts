@@ -107,7 +107,7 @@ t.test('a failed event is tried again before the next one', async (t) => {
   await hasLines(forwarder, 2, 'both events')
   t.same(idsAt(target), [first, first, first, second])
   t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
-  t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
+  t.match(forwarder.said(), ': status 302 redirects are not followed; again in')
   const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
   t.same(outcomes, ['delivered', 'failed', 'failed'])
   await forwarder.stop()
@@ -115,7 +115,7 @@ t.test('a failed event is tried again before the next one', async (t) => {
   const away = await connected(forward(t, `http://127.0.0.1:${await freePort()}/`))
   const id = await send()
   await until(() => away.said().includes('ECONNREFUSED'), 'the failure to be said')
-  const failed = { outcome: 'failed', detail: /ECONNREFUSED/ }
+  const failed = { outcome: 'failed', detail: 'ECONNREFUSED' }
   t.match((await recorded(base, id)).at(-1), failed)
 })
 
@@ -157,7 +157,7 @@ t.test('--since counts for a new name', async (t) => {
   const again = forward(t, target.url, ...flags)
   await hasLines(again, 1, 'the new event')
   t.same(idsAt(target), [first, second])
-  t.match(again.said(), /--since counts for a new name only/)
+  t.match(again.said(), '--since counts for a new name only')
 })
 
 t.test('a signal during a delivery: it is finished and recorded', async (t) => {
@@ -180,7 +180,7 @@ t.test('a signal during a delivery: it is finished and recorded', async (t) => {
   t.same(idsAt(target), [first, second], 'it does not come again')
   t.same(await again.stop(), ENDED, 'a target that hangs has five seconds')
   const [hung] = await recorded(base, second)
-  t.match(hung, { outcome: 'failed', detail: /no answer within/ })
+  t.match(hung, { outcome: 'failed', detail: 'no answer within' })
 })
 
 t.test('--text and --json-member choose, also what comes later', async (t) => {
@@ -293,7 +293,7 @@ t.test('the output of a program, and its place in the log', async (t) => {
   t.match(forwarder.lines(), [/ {2}generic:lan {2}note {2}\S+ \S+ {2}exit 0 {2}\d+ ms$/])
   t.match(forwarder.said(), /^out {4}of it$/m)
   t.match(forwarder.said(), /^err \\u001b\[31mof it$/m)
-  t.notMatch(forwarder.said(), /again/)
+  t.notMatch(forwarder.said(), 'again')
   const [attempt] = await recorded(base, id)
   t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: /^exit 0 in \d+ ms$/ })
   const told: unknown = JSON.parse(json.lines()[0] ?? '')
@@ -340,7 +340,7 @@ t.test(
       await until(() => sleepers().length === 0, 'the end of the program')
       const [file = ''] = linesOf(join(folder, 'seen')).slice(-1)
       t.notOk(existsSync(dirname(file)), 'its headers are removed')
-      if (code === 0) t.match(forwarder.said(), /: the program was stopped; again in/)
+      if (code === 0) t.match(forwarder.said(), ': the program was stopped; again in')
     }
   },
 )

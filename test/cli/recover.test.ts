@@ -56,7 +56,7 @@ await t.test('recover github', async (t: Test) => {
 
   await t.test('a dry run lists what failed and asks for nothing', async (t) => {
     const run = await recoverGithub(github, 'Octo/App', '--dry-run')
-    t.match(run, { code: 0, stderr: /code_host: 3 failed at the sender, 1 redelivered, 2 not / })
+    t.match(run, { code: 0, stderr: 'code_host: 3 failed at the sender, 1 redelivered, 2 not ' })
     t.match(run.stdout, /^PROVIDER +DELIVERY +TYPE +FAILED +STATUS +OUTCOME\n/)
     t.same(outcomes(run), ['down not asked for', 'again not asked for', 'came redelivered'])
     t.same(github.asked, [])
@@ -66,7 +66,7 @@ await t.test('recover github', async (t: Test) => {
   await t.test('what failed comes through the front door, verified and once', async (t) => {
     const run = await recoverGithub(github, 'octo/app', '--json')
     const rows = JSON.parse(run.stdout) as { id: string; status: string; outcome: string }[]
-    t.match(run, { code: 0, stderr: /3 failed at the sender, 1 redelivered, 2 asked for again/ })
+    t.match(run, { code: 0, stderr: '3 failed at the sender, 1 redelivered, 2 asked for again' })
     t.match(rows, [
       { id: 'down', status: '0 failed to connect', outcome: 'asked for' },
       { id: 'again', status: '503 code 503', outcome: 'asked for' },
@@ -92,9 +92,9 @@ await t.test('recover github', async (t: Test) => {
     const run = await recoverGithub(github, 'octo/app', '--since', '30d')
     t.match(run, { code: 0, stderr: 'code_host: 3 failed at the sender, redelivered\n' })
     t.equal(github.asked.length, 2)
-    t.match(await atSender('code_host'), /octo\/app: 3 failed at the sender, redelivered/)
+    t.match(await atSender('code_host'), 'octo/app: 3 failed at the sender, redelivered')
     const page = await request(`${base}/log?provider=code_host`)
-    t.notMatch(page.text, /delivered 2 times/)
+    t.notMatch(page.text, 'delivered 2 times')
   })
 
   const run = await recoverGithub(github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
@@ -109,7 +109,7 @@ await t.test('recover github of an organization', async (t: Test) => {
   const github = await startGithub(t, '/orgs/octo/hooks')
   const hook = github.addHook(`${base}/webhooks/code_host?token=x`)
   github.addAttempt(hook, 'of-octo', 500)
-  t.match(await recoverGithub(github, 'octo'), { code: 0, stderr: /1 asked for again/ })
+  t.match(await recoverGithub(github, 'octo'), { code: 0, stderr: '1 asked for again' })
   await until(() => hook.attempts.length === 2, 'the delivery')
 })
 
@@ -195,7 +195,7 @@ await t.test('recover stripe', async (t: Test) => {
     'nothing is called that is not documented',
   )
   t.equal((await eventIds(base)).length, stored + 1, 'nothing unsigned is stored')
-  t.match(await atSender('payments'), /stripe: 2 failed at the sender, 2 not asked for/)
+  t.match(await atSender('payments'), 'stripe: 2 failed at the sender, 2 not asked for')
 })
 
 /** Stripe, as its documentation describes the lists of events and of webhook endpoints. */

@@ -87,7 +87,7 @@ await t.test('a generic provider takes it with its token or its secret', async (
   const ack = /^202 \{"id":\d+,"provider":"generic:shop","trust_mode":"signed","verified":true/
   t.match(await withToken('shop', signing), { code: 0, stdout: ack })
   const other = `whsec_${secretKey()}`
-  t.match(await withToken('shop', other), { code: 1, stderr: /refused with 403/ })
+  t.match(await withToken('shop', other), { code: 1, stderr: 'refused with 403' })
 })
 
 await t.test('each refusal says what to do, and nothing is stored', async (t) => {

@@ -62,12 +62,12 @@ await t.test('users are listed and added', async (t) => {
   const bob = { email: ' Bob@Example.com ', name: '', role: 'admin' }
   const added = await eve.post(USERS, bob)
   t.match(added, { status: 200, text: /role="status"[^>]*>\s*bob@example\.com is an admin now\./ })
-  t.match(added.text, /<bdi>bob<\/bdi>/, 'the name of the address when none is given')
+  t.match(added.text, '<bdi>bob</bdi>', 'the name of the address when none is given')
   const dan = { email: 'dan@example.com' }
   refuses(t, await eve.post(USERS, { email: 'a\0@x.test' }), [400, 'BAD_REQUEST'])
   refuses(t, await eve.post(USERS, { ...dan, role: 'owner' }), [400, 'INVALID_ROLE'])
   const page = await eve.post(USERS, { email: '"><b>', name: `<u>${'n'.repeat(101)}` }, NAVIGATION)
-  t.match(page, { status: 400, text: /<!doctype html>/ })
+  t.match(page, { status: 400, text: '<!doctype html>' })
   t.match(page.text, 'value="&quot;&gt;&lt;b&gt;"')
   t.match(page.text, /id="user-email-refused"[^]*id="user-name-refused"/, 'all that is wrong')
   await expectStatus(400, eve.post(`${USERS}?cursor=x`, dan))
@@ -124,7 +124,7 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
     t.equal(await listed({ ...query }), expected, JSON.stringify(query))
   }
   t.same(await listedAll(eve, `${LINKS}?limit=1&q=a`, 'all-links'), slugs.slice(0, 4))
-  t.match(nextOf(await shown(`${LINKS}?q=a&limit=2`), 'all-links'), /q=a&limit=2&cursor=/)
+  t.match(nextOf(await shown(`${LINKS}?q=a&limit=2`), 'all-links'), 'q=a&limit=2&cursor=')
   const row = await shown(`${LINKS}?q=zzz`)
   t.match(row, '&lt;i&gt;&quot;x&quot;')
   for (const path of ['', '/edit', '/delete']) {
@@ -135,7 +135,7 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
   t.match(none, /value="&quot;&gt;&lt;b&gt;"[^]*No slug begins with “&quot;&gt;&lt;b&gt;”/)
   t.match(await eve.get(LINKS, HTMX), { text: /^<div id="admin-links"/ })
   await expectStatus(400, eve.get(`${LINKS}?cursor=x`))
-  t.match(await shown(`${LINKS}?owner=nobody@example.com`), /No links of this owner match/)
+  t.match(await shown(`${LINKS}?owner=nobody@example.com`), 'No links of this owner match')
 })
 
 await t.test('chosen links are given a co-owner, or deleted', async (t) => {
@@ -168,18 +168,18 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
   const added = await post('owners', `${chosen(first, second, NO_USER)}&email=GIL@example.com`)
   t.match(added, { status: 200, text: 'gil@example.com is now a co-owner of 1 link' })
   t.match(added.text, /Not changed: 2 links[^]*fay-2: This user is an owner already\./)
-  t.match(added.text, /A link: No link has this id\./)
+  t.match(added.text, 'A link: No link has this id.')
   const history = await fay.text(`/-/links/${first}`)
   t.match(history, /eve@example\.com<\/bdi>\s+made/, 'by the admin, as a single change is')
   const deleted = await post('delete', chosen(first, first, second))
-  t.match(deleted, { status: 200, text: /Deleted 2 links/ })
+  t.match(deleted, { status: 200, text: 'Deleted 2 links' })
   t.same(await idsOf(fay), [third])
 })
 
 await t.test('an owner changes many of the own links, in portions', async (t) => {
   const [ivy, jon] = [await links.user('ivy'), await links.user('jon')]
-  t.match(await ivy.text('/-/'), /href="\/-\/own">Change several</)
-  t.match(await ivy.text(OWN), /No links yet/)
+  t.match(await ivy.text('/-/'), 'href="/-/own">Change several<')
+  t.match(await ivy.text(OWN), 'No links yet')
   const owners = [ivy.email]
   await links.store(
     Array.from({ length: 203 }, (_, at) => ({ slug: `ivy-${1_000 + at}`, owners })),
@@ -218,10 +218,10 @@ await t.test('an owner changes many of the own links, in portions', async (t) =>
   const others = [foreign, shared].map(({ id }) => `links=${id}`).join('&')
   const mine = await post('chosen', `${others}&action=delete`)
   t.match(mine, /Delete 1 link\?[^]*1 chosen link is gone meanwhile, or it is not yours/)
-  t.notMatch(mine, /jon-only/)
+  t.notMatch(mine, 'jon-only')
   const tried = await post('delete', `${others}&rest=${ids[0]}`)
   t.match(tried, /Deleted 1 link\b[^]*Go on with the other 1 link…[^]*Not changed: 1 link/)
-  t.notMatch(tried, /jon-only/, 'a name that the visitor may not see')
+  t.notMatch(tried, 'jon-only', 'a name that the visitor may not see')
   await expectStatus(200, jon.api('GET', `/links/${foreign.id}`), 'only owners change a link')
   await expectStatus(200, ivy.api('GET', `/links/${ids[0]}`), 'not asked for yet')
   const nobody = visitorAt(links.base, '')

@@ -191,7 +191,7 @@ await t.test('the form of a link that somebody else has changed', async (t) => {
   const stale = await expectStatus(412, ann.post(at, { ...typed, version: opened }, HTMX))
   t.match(stale.text, /^<form\s+id="link-form"/)
   const text = stale.text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  t.match(text, /Somebody else has changed this link since you opened this form/)
+  t.match(text, 'Somebody else has changed this link since you opened this form')
   t.match(
     text,
     'Leads to http://ann/ http://root/ Title Old &lt;b&gt;New Description none by root',
@@ -327,7 +327,7 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   t.match(refused.text, `action="${form}?without_taken=true"`)
   t.match(refused.text, `action="${form}-as"`)
   const wrong = await ann.post(`${form}-as`, { slug: '-' }, HTMX)
-  t.match(wrong, { status: 400, text: /id="deleted-slug-refused"/ })
+  t.match(wrong, { status: 400, text: 'id="deleted-slug-refused"' })
   await expectStatus(204, eve.api('DELETE', `/links/${taken.id}`))
 
   const restored = await restore(bob)

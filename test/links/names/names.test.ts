@@ -163,15 +163,15 @@ await t.test('pages of names: form, search, suggestions, history', async (t) => 
   t.same(await listedAll(ann, '/-/?q=cupboard'), ['shelf'], 'found by an alias')
   t.same(suggested(await bob.get('/cupbord')), ['shelf'], 'suggested for one that is mistyped')
   const refused = await ann.post(`${page}/edit`, { ...form, aliases: 'taken' }, HTMX)
-  t.match(refused, { status: 409, text: /id="link-aliases-refused"/ })
+  t.match(refused, { status: 409, text: 'id="link-aliases-refused"' })
   await expectStatus(303, ann.post(`${page}/edit`, { url: form.url, title: 'Oak' }))
   t.same((await ann.read(`/links/${link?.id}`)).aliases, link?.aliases)
 
   const taken = await ann.post(`${page}/slug`, { slug: 'taken' }, HTMX)
-  t.match(taken, { status: 409, text: /already taken/ })
+  t.match(taken, { status: 409, text: 'already taken' })
   await expectStatus(303, ann.post(`${page}/slug`, { slug: ' Board ' }))
   const after = await ann.text(page)
-  t.match(after, /renamed the link from <q><bdi>shelf<\/bdi><\/q> to <q><bdi>board</)
+  t.match(after, 'renamed the link from <q><bdi>shelf</bdi></q> to <q><bdi>board<')
   t.same(await listedAll(ann, '/-/?q=board'), ['board'])
   t.same(await listedAll(ann, '/-/?q=shelf'), ['board'], 'the former name, too')
 
@@ -203,8 +203,8 @@ await t.test('imports and exports of aliases', async (t) => {
     `${head}docs,https://docs.test/,ann@example.com,docs-too\n` +
     'docs-too,https://x.test/,ann@example.com,\nwiki,https://wiki.test/,ann@example.com,fresh\n'
   const again = await runCli('import - --json', { env: first, input: more })
-  t.match(again.stdout, /"docs","outcome":"unchanged"/)
-  t.match(again.stdout, /"docs-too","outcome":"conflict"/, 'an alias has the name')
+  t.match(again.stdout, '"docs","outcome":"unchanged"')
+  t.match(again.stdout, '"docs-too","outcome":"conflict"', 'an alias has the name')
   t.match(
     again.stdout,
     /"wiki","outcome":"conflict","message":"the link is there, and its aliases/,

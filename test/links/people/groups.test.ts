@@ -263,10 +263,10 @@ await t.test('forms take groups, and offer those of the links and of the visitor
   const page = await member.text(`/-/links/${link.id}`)
   t.match(page, /<input(?![^>]*type="email")[^>]*id="owners-email"/, 'a browser takes `group:x`')
   const done = await ann.post(`/-/links/${link.id}/shares`, { email: 'group:new' }, HTMX)
-  t.match(done, { status: 200, text: /group:new may read the link now\./ })
+  t.match(done, { status: 200, text: 'group:new may read the link now.' })
   t.match(done.text, /shared the link with.*group:new/s)
   const bulk = await root.post('/-/admin/links/owners', { links: link.id, email: 'group:bulk' })
-  t.match(bulk, { status: 200, text: /group:bulk is now a co-owner of/ })
+  t.match(bulk, { status: 200, text: 'group:bulk is now a co-owner of' })
 })
 
 await t.test('without the header of groups there are none', async (t) => {
@@ -295,7 +295,7 @@ await t.test('without the header of groups there are none', async (t) => {
   const refused = await runCli('import -', { env: plain.env, input })
   t.match(refused, { code: 1, stdout: notSetUp })
   const taken = await runCli('import -', { env: kept, input })
-  t.match(taken, { code: 0, stdout: /created 1/ })
+  t.match(taken, { code: 0, stdout: 'created 1' })
   const exported = (await runCli('export', { env: plain.env })).stdout
   t.match(exported, /imported.*,group:ops,group:dev,\n/)
   await expectStatus(403, asMember(fay, 'ops').get('/imported'), 'the group has no members')

@@ -77,9 +77,9 @@ await t.test('a file is previewed, then imported', async (t) => {
 
   const file = bytes(`${yourls}gone,https://x.test/<b>,,,,\nx,ftp://x.test/,<i>,,,\n`)
   const seen = await sendForm({ file, text: '', owner: eve.email })
-  t.match(seen, { status: 200, text: /in a file of YOURLS/ })
-  t.match(seen.text, /3 would be created/)
-  t.match(seen.text, /Line 5: <code>x<\/code>: slug must have 2 to 64/)
+  t.match(seen, { status: 200, text: 'in a file of YOURLS' })
+  t.match(seen.text, '3 would be created')
+  t.match(seen.text, 'Line 5: <code>x</code>: slug must have 2 to 64')
   t.match(seen.text, /ip<\/bdi>.*not taken over.*addresses of people are not kept/s)
   t.match(seen.text, /keyword<\/bdi>.*slug/s)
   t.match(seen.text, 'https://x.test/&lt;b&gt;', 'what a file has is text')
@@ -89,7 +89,7 @@ await t.test('a file is previewed, then imported', async (t) => {
   const hidden = hiddenIn(seen.text)
   t.equal(hidden['file'], Buffer.from(file).toString('base64'), 'the same bytes are sent again')
   const done = await sendForm(hidden)
-  t.match(done, { status: 200, text: /Imported 3 links of 4 from a file of YOURLS/ })
+  t.match(done, { status: 200, text: 'Imported 3 links of 4 from a file of YOURLS' })
   t.match(slugsIn((await eve.get('/-/')).text).toSorted(), ['gone', 'handbook', 'new-hires'])
   const [link] = (
     await eve.api<{ links: readonly { id: string; slug: string }[] }>('GET', '/links?q=handbook')
@@ -101,8 +101,8 @@ await t.test('a file is previewed, then imported', async (t) => {
   t.match(history.json.changes, [{ action: 'imported', actor: eve.email }])
 
   const again = await sendForm({ file })
-  t.match(again.text, /There is nothing to import/)
-  t.match(again.text, /3 there already, the same/)
+  t.match(again.text, 'There is nothing to import')
+  t.match(again.text, '3 there already, the same')
   t.notMatch(again.text, 'name="step"')
 })
 
@@ -111,8 +111,8 @@ await t.test('pasted text, updates, and owners who are new', async (t) => {
   const text =
     'slug;url;owner\npasted;https://new.test/;\nothers;https://o.test/;zoe@example.com\n'
   const kept = await sendForm({ text, owner: ann.email })
-  t.match(kept.text, /1 in conflict with a link that exists/)
-  t.match(kept.text, /its owner zoe@example\.com is no user/)
+  t.match(kept.text, '1 in conflict with a link that exists')
+  t.match(kept.text, 'its owner zoe@example.com is no user')
   const seen = await sendForm({ text, owner: ann.email, update: 'true', create_users: 'true' })
   t.match(seen.text, /1 would be created.*1 would be updated.*1 user would be added/s)
   await sendForm(hiddenIn(seen.text))
@@ -124,8 +124,8 @@ await t.test('pasted text, updates, and owners who are new', async (t) => {
 await t.test('a page only shows the first lines', async (t) => {
   const rows = Array.from({ length: 150 }, (_, at) => `row-${at},ftp://x.test/\n`)
   const seen = await sendForm({ text: `slug,url\n${rows.join('')}` })
-  t.match(seen.text, /And 50 more lines/)
-  t.match(seen.text, /The first 10 links/)
+  t.match(seen.text, 'And 50 more lines')
+  t.match(seen.text, 'The first 10 links')
   t.equal(seen.text.match(/data-line=/g)?.length, 10)
 })
 
@@ -157,7 +157,7 @@ await t.test('what the page refuses, it says beside the form', async (t) => {
   t.match(await sendForm({ text: yourls, step: 'import' }, foreign), { status: 403 })
   t.match(await eve.post(PATH, { text: yourls }), { status: 415 })
   const cut = { 'content-type': 'multipart/form-data; boundary=x' }
-  t.match(await eve.post(PATH, '--x\r\n', cut), { status: 400, text: /not valid multipart/ })
+  t.match(await eve.post(PATH, '--x\r\n', cut), { status: 400, text: 'not valid multipart' })
   t.match(await sendForm({ file: new Uint8Array(2 ** 21) }), { status: 413 })
   t.same(await state(), before)
 })

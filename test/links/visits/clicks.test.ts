@@ -273,7 +273,7 @@ await t.test('most used, and unused for 90 days', async (t) => {
   const slugs = (text: string) =>
     [...text.matchAll(/data-slug="([^"]*)"/g)].map(([, slug]) => slug)
   t.same(slugs(used), ['busy', 'hidden', 'calm'])
-  t.match(unused, /never, created/)
+  t.match(unused, 'never, created')
   t.same(await listedAll(ada, '/-/usage', 'unused'), ['busy', 'hidden', 'calm', ...many, 'calm'])
   const bobs = await ben.get('/-/usage')
   t.same(slugs(bobs.text), ['bobs', 'bobs'], 'not those that are shared')
@@ -445,13 +445,13 @@ await t.test('what is old is removed, and sums stay', async (t) => {
   const root = await links.user('root', { admin: true })
   const list = await root.get('/-/all?sort=clicks')
   t.equal(slugsIn(list.text).at(-1), 'never', 'links stay in the order of all their clicks')
-  t.match(list.text, />410</)
+  t.match(list.text, '>410<')
   const [row = {}] = await server.query(
     first.env,
     "select id::text from links.links where slug = 'busy'",
   )
   const page = await root.get(`/-/links/${String(row['id'])}`)
-  t.match(page.text, /145 people/)
+  t.match(page.text, '145 people')
   t.match(page.text, 'title busy 0', 'the newest change')
   t.match(page.text, 'title busy 49', 'and the last one that is kept')
 })

@@ -64,7 +64,7 @@ await t.test(
       }
     }
     t.equal((await nobody.get('/docs/a%20b')).headers.location, 'https://docs.test/a%20b')
-    t.match(await nobody.get('/docs%2B'), { status: 200, text: /https:\/\/docs\.test\// })
+    t.match(await nobody.get('/docs%2B'), { status: 200, text: 'https://docs.test/' })
     for (const q of ['', '\0', ' \0/']) t.match(await go(ann, q), HOME, JSON.stringify(q))
     for (const q of ['http://go', `${links.base}/`, 'go/']) t.match(await go(ann, q), HOME, q)
     t.match(await ann.get('/-/go'), HOME)
@@ -90,7 +90,7 @@ await t.test('else to what may have been meant', async (t) => {
   const page = await go(ann, 'dosc/a b')
   t.match(page, { status: 200, text: /<!doctype html>[\s\S]*No link is named “dosc”/ })
   t.match(page.text, 'href="/docs/a%20b"', 'with the path')
-  t.match(page.text, /name="slug" value="dosc"/, 'or to a new one')
+  t.match(page.text, 'name="slug" value="dosc"', 'or to a new one')
   t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
   t.match((await go(ann, '#handbook')).text, /Links with “#handbook”[^]*href="\/docs"/)
   t.match((await go(ann, 'nothing-like-it')).text, 'No similar links')
@@ -240,7 +240,7 @@ await t.test('fields complete what is typed', async (t) => {
   const page = await dora.text(`/-/links/${hidden}`)
   t.match(page, /list="owners-email-list"[^]*<option value="cid@example\.com"/)
   t.match(page, 'id="shares-email-list"')
-  t.notMatch(await cid.text(`/-/links/${hidden}`), /datalist/, 'where nothing may be added')
+  t.notMatch(await cid.text(`/-/links/${hidden}`), 'datalist', 'where nothing may be added')
   const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
   for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
     await expectStatus(403, nobody.get(path), path)
