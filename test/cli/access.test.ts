@@ -50,28 +50,23 @@ t.test('provider and endpoint beside a server', async (t) => {
   t.match(added, { stderr: /generic:ci created, disabled.*provider enable ci/ })
   const first = madeBy(t, added)
   await delivers('ci', first, 403)
-  const enabled = await run(env, 'provider enable ci')
-  t.same(enabled, { code: 0, stdout: '', stderr: 'ci is enabled\n' })
-  await delivers('ci', first, 202)
   const rotated = await run(env, 'provider rotate generic:ci --overlap 0')
   t.match(rotated, { stderr: 'generic:ci has a new token' })
   const second = madeBy(t, rotated)
-  await delivers('ci', first, 403)
-  await delivers('ci', second, 202)
-  const disabled = await run(env, 'provider disable ci')
-  t.same(disabled, { code: 0, stdout: '', stderr: 'ci is disabled\n' })
-  await delivers('ci', second, 403)
-  const removed = await run(env, 'provider remove ci')
-  t.match(removed, { code: 0, stdout: '', stderr: 'ci is removed; its events stay' })
-  await delivers('ci', second, 404)
+  for (const [words, stderr, token, status] of [
+    ['provider enable ci', 'ci is enabled\n', second, 202],
+    ['provider disable ci', 'ci is disabled\n', second, 403],
+    ['provider remove ci', 'ci is removed; its events stay', second, 404],
+    ['provider add anybody --open --enable', 'generic:anybody created, enabled\n', 'any', 202],
+  ] as const) {
+    t.match(await run(env, words), { code: 0, stdout: '', stderr })
+    await delivers(words.includes('anybody') ? 'anybody' : 'ci', token, status)
+    if (words.includes('enable ci')) await delivers('ci', first, 403)
+  }
   const log = await request(`${base}/log?provider=generic:ci`)
   t.match(log.text, /data-id="\d+"/)
-  const open = await run(env, 'provider add anybody --open --enable')
-  t.same(open, { code: 0, stdout: '', stderr: 'generic:anybody created, enabled\n' })
-  await delivers('anybody', 'whatever-token', 202)
 
-  const made = await run(env, 'endpoint add agent')
-  const token = madeBy(t, made)
+  const token = madeBy(t, await run(env, 'endpoint add agent'))
   const status = async () =>
     (await modern({ url: `${base}/mcp/agent`, token }, 'tools/list')).status
   await until(async () => (await status()) === 200, 'the endpoint')
@@ -166,7 +161,7 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
 t.test('users and tokens: two commands, then the first request', async (t) => {
   const env = await postgres.emptyEnv(t)
   const added = await run(env, 'user add Ann@Example.com --name Ann')
-  t.match(added, { code: 0, stdout: '', stderr: /^ann@example\.com is a user now; .*\n$/ })
+  t.match(added, { code: 0, stdout: '', stderr: 'ann@example.com is a user now; ' })
   t.match(added.stderr, 'gatehouse token create ann@example.com', 'says what comes next')
   t.same(await rowsOf(env, 'token list ann@example.com'), [])
   const usual = await run(env, 'token create Ann@Example.com')
@@ -184,14 +179,7 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   t.match(await run(env, 'user add root@example.com --admin'), { code: 0, stdout: '' })
   const people = await rowsOf(env, 'user list')
   t.match(people, [
-    {
-      id: /^[0-9a-f-]{36}$/,
-      email: EMAIL,
-      display_name: 'Ann',
-      role: 'user',
-      created_at: /^\d{4}-.*\.\d{3}Z$/,
-      disabled_at: null,
-    },
+    { email: EMAIL, display_name: 'Ann', role: 'user', disabled_at: null },
     // A server makes the local operator when it starts.
     { email: 'operator@localhost', role: 'admin' },
     { email: 'root@example.com', display_name: 'root', role: 'admin' },
@@ -200,10 +188,7 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   const promoted = await run(env, 'user role Ann@example.com admin')
   t.same(promoted, { code: 0, stdout: '', stderr: 'ann@example.com has role admin now\n' })
   const list = await run(env, 'user list')
-  t.match(
-    list.stdout,
-    /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@example\.com +Ann +admin +\d{4}-/,
-  )
+  t.match(list.stdout, /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@\S+ +Ann +admin /)
 
   const limited = await run(env, `token create ${EMAIL} --name ci --scope create --expires 30d`)
   t.match(limited.stderr, /^token "ci" of .*, scope create, until \d{4}-.*Z, is shown this once/)
@@ -220,24 +205,23 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   t.equal(lives, 30 * DAY_MS, 'from now on')
   t.same(Object.keys(more), ['name', 'scope', 'last_used_at'], 'and no hash')
   const table = (await run(env, `token list ${EMAIL}`)).stdout
-  t.match(table, /^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED\n[0-9a-f-]{36} +ci +create /)
+  t.match(table, /^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED\n.* ci +create /)
   t.match(table, /command line +full +\S+ +never +/)
   const revoked = await run(env, `token revoke ${id}`)
   t.same(revoked, { code: 0, stdout: '', stderr: `token ${id} is revoked\n` })
   t.equal(await call(creator, 'GET', '/users/me'), 401, 'it is no token any more')
   t.equal(await call(full, 'GET', '/users/me'), 200, 'the other one is')
 
-  const words = (line: string) => line.split(' ')
-  const bob = /no user has the e-mail address "bob@example\.com"/
+  const bob = 'no user has the e-mail address "bob@example.com"'
   const tokens = () => postgres.query(env, 'select count(*)::int as n from links.tokens')
   const users = async () => [await rowsOf(env, 'user list'), await tokens()]
   await refuseCommands(t, { env, state: users }, [
-    [words('user add ANN@example.com'), 1, /there is a user with this e-mail address already/],
-    [words('user add ann'), 1, /must look like name@example\.com/],
-    [words(`user add bob@example.com --name ${'x'.repeat(101)}`), 1, /1 to 100 characters/],
-    [words('user role bob@example.com admin'), 1, bob],
-    [words('token create bob@example.com'), 1, /"bob@.*gatehouse user add EMAIL/],
-    [words('token list bob@example.com'), 1, bob],
-    [words(`token revoke ${id}`), 1, `there is no token ${id}`],
+    ['user add ANN@example.com', 1, /there is a user with this e-mail address already/],
+    ['user add ann', 1, /must look like name@example\.com/],
+    [`user add bob@example.com --name ${'x'.repeat(101)}`, 1, /1 to 100 characters/],
+    ['user role bob@example.com admin', 1, bob],
+    ['token create bob@example.com', 1, /"bob@.*gatehouse user add EMAIL/],
+    ['token list bob@example.com', 1, bob],
+    [`token revoke ${id}`, 1, `there is no token ${id}`],
   ])
 })

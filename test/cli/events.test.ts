@@ -74,19 +74,19 @@ await t.test('list: a table, JSON, and the filters of the log', async (t: Test) 
 })
 
 await t.test('show: facts, headers, payload; payload: the bytes and nothing else', async (t) => {
-  const show = async (id: number, ...args: readonly string[]) => {
-    const { code, stdout, stderr } = await runCli(['events', 'show', String(id), ...from, ...args])
-    t.same({ code, stderr }, { code: 0, stderr: '' })
-    return stdout
-  }
+  const show = async (id: number, flag = '') =>
+    (await runOk(`events show ${id} --from ${base} ${flag}`.trim())).stdout
   const text = await show(first)
-  t.match(text, new RegExp(`^id +${first}$`, 'm'))
-  t.match(text, /^provider +generic:ci$/m)
-  t.match(text, /^verify_detail +-$/m)
-  t.match(text, /^x-event-type: order.created$/m)
-  t.match(text, /\n\n\{"order":\{"id":"o-1"\}\}\n$/)
-  t.match(await show(third), /«redacted»/)
-  t.match(await show(second), new RegExp(`gatehouse events payload ${second}\\n$`))
+  for (const line of [
+    /^provider +generic:ci$/m,
+    /^verify_detail +-$/m,
+    '\nx-event-type: order.created\n',
+    '\n\n{"order":{"id":"o-1"}}\n',
+  ]) {
+    t.match(text, line)
+  }
+  t.match(await show(third), '«redacted»')
+  t.match(await show(second), `gatehouse events payload ${second}\n`)
   t.match(JSON.parse(await show(second, '--json')), { id: second, payload_encoding: 'base64' })
 
   const chunks: Buffer[] = []
@@ -114,7 +114,6 @@ await t.test('replay: events by their ids, in the order given', async (t) => {
   t.match(both, { code: 0, stderr: '' })
   t.match(both.stdout, new RegExp(`^${third}  delivered  204  \\d+ ms\n${first}  delivered`))
   t.same(sent(), [third, first])
-  t.match(await attemptsOf(base, first), [{ outcome: 'delivered', kind: /replay/i }])
   const failed = await replay(`${first} --to ${receiver.url}/no --json`)
   t.match(failed, { code: 1, stderr: '' })
   t.match(JSON.parse(failed.stdout), { id: first, outcome: 'failed', status: 410 })
@@ -239,13 +238,14 @@ await t.test('follow: what is stored, then what comes, over lost connections', a
   await until(() => all.said() !== '', 'the loss to be noticed')
   t.match(all.said(), /^no connection \(.*\); it is tried again$/m)
   // More than a page of them.
-  const missed: number[] = []
-  for (let n = 0; n < 26; n++) {
-    const some = Array.from({ length: 50 }, (_, at) => send(`${n} ${at}`, 'many'))
-    missed.push(...(await Promise.all(some)))
-  }
+  const stored = await postgres.query(
+    env,
+    `insert into hooks.events (provider, event_type, trust, headers, payload, received_at)
+     select 'generic:ci', 'many', 3, '[]', 'x', now() from generate_series(1, 1300) returning id::int`,
+  )
+  const missed = [...stored.map(({ id }) => Number(id)), await send('{}', 'many')]
   await proxy.pass()
-  const ids = [second, third, wanted, other, ...missed.toSorted((a, b) => a - b)]
+  const ids = [second, third, wanted, other, ...missed]
   await until(() => all.ids().at(-1) === ids.at(-1), 'the last of them', 60_000)
   t.same(all.ids(), ids)
   t.notMatch(all.said(), 'left out')

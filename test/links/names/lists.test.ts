@@ -171,28 +171,22 @@ await t.test('what is no page, order or filter is refused', async (t) => {
     const json = await eve.read<Page>(`${path}?limit=1`)
     cursors.set(rows, json.next_cursor ?? '')
   }
-  const limits = ['0', '-1', '1.0', 'x', '', '1e2', '0x10', '+5', '1%00', '1,5', '%D9%A3']
-  const refused: Refusal[] = LISTS.flatMap(({ path, rows }) => {
+  const limits = ['-1', '1.0', 'x', '', '1e2', '0x10', '+5', '1%00', '1,5', '%D9%A3']
+  const refused: Refusal[] = LISTS.flatMap(({ path, rows }, at) => {
     const own = cursors.get(rows) ?? ''
     const others = [...cursors].filter(([name]) => name !== rows).map(([, cursor]) => cursor)
-    const none = ['[]', '[1]', '["a"]', '{}', '[["a"]]', '', '["\\ud800"]']
     const strange = [JSON.stringify(['a\0b', rows]), JSON.stringify(['x'.repeat(1e4), rows])]
-    const broken = [
-      'garbage',
-      '%00',
-      '%F0',
-      ...others,
-      own.slice(0, -1),
-      `${own}A`,
-      `${own}=`,
-      `!${own}`,
-      ...[...none, ...strange].map((text) => Buffer.from(text).toString('base64url')),
-    ]
-    return [
-      ...limits.map((limit) => `limit=${limit}`),
-      ...broken.map((cursor) => `cursor=${cursor}`),
-      'limit=1&limit=2',
-    ].map((asked): Refusal => [`GET ${path}?${asked}`, ...BAD])
+    const asked = ['limit=0', 'limit=1&limit=2']
+    const broken = ['garbage', ...others, own.slice(0, -1)]
+    if (at === 0) {
+      // All lists read these by the same code: the others have a part of the cases.
+      const none = ['[]', '[1]', '["a"]', '{}', '[["a"]]', '', '["\\ud800"]']
+      const texts = [...none, ...strange].map((text) => Buffer.from(text).toString('base64url'))
+      broken.push('%00', '%F0', `${own}A`, `${own}=`, `!${own}`, ...texts)
+      asked.push(...limits.map((limit) => `limit=${limit}`))
+    }
+    asked.push(...broken.map((cursor) => `cursor=${cursor}`))
+    return asked.map((query): Refusal => [`GET ${path}?${query}`, ...BAD])
   })
 
   const lists = [
@@ -236,11 +230,10 @@ await t.test('what is no page, order or filter is refused', async (t) => {
 
 await t.test('sorted links of an owner of thousands', async (t) => {
   const [owner, other] = [await links.user('owner'), await links.user('other')]
-  const slugs = Array.from({ length: 6_000 }, (_, at) => `n-${String(at).padStart(4, '0')}`)
   const visibilities = ['public', 'private', 'secure']
   await links.store(
-    slugs.map((slug, at) => ({
-      slug,
+    Array.from({ length: 6_000 }, (_, at) => ({
+      slug: `n-${String(at).padStart(4, '0')}`,
       owners: [at % 10 === 0 ? other.email : owner.email],
       visibility: visibilities[at % 3] ?? '',
     })),
