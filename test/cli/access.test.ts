@@ -142,19 +142,19 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
       ['add generic:ready', there],
       ['add code_host', signed],
       ['add generic:chat', signed],
-      ['rotate anybody', /There is no provider "generic:anybody" with a token/],
-      ['rotate chat', /stored encrypted: set GATEHOUSE_SECRET_KEY/],
-      ['remove chat', /There is no provider "chat"/],
+      ['rotate anybody', 'There is no provider "generic:anybody" with a token'],
+      ['rotate chat', 'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY'],
+      ['remove chat', 'There is no provider "chat"'],
     ]),
     ...['UPPER', '_first', 'a'.repeat(65), 'queue:x'].map(
-      (name) => [`provider add ${name}`, 1, /The name must be/] as const,
+      (name) => [`provider add ${name}`, 1, 'The name must be'] as const,
     ),
     ...['enable', 'disable', 'rotate', 'remove'].map(
       (action) => [`provider ${action} nobody`, 1, nobody] as const,
     ),
-    ['endpoint add agent', 1, /"agent" already/],
-    ['endpoint add Agent', 1, /1 to 64 of a-z/],
-    ['endpoint revoke none', 1, /no endpoint "none"/],
+    ['endpoint add agent', 1, 'There is an endpoint "agent" already'],
+    ['endpoint add Agent', 1, 'The name must be 1 to 64 of a-z'],
+    ['endpoint revoke none', 1, 'There is no endpoint "none"'],
   ])
 })
 
@@ -216,11 +216,11 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   const tokens = () => postgres.query(env, 'select count(*)::int as n from links.tokens')
   const users = async () => [await rowsOf(env, 'user list'), await tokens()]
   await refuseCommands(t, { env, state: users }, [
-    ['user add ANN@example.com', 1, /there is a user with this e-mail address already/],
-    ['user add ann', 1, /must look like name@example\.com/],
-    [`user add bob@example.com --name ${'x'.repeat(101)}`, 1, /1 to 100 characters/],
+    ['user add ANN@example.com', 1, 'there is a user with this e-mail address already'],
+    ['user add ann', 1, 'email must look like name@example.com'],
+    [`user add bob@example.com --name ${'x'.repeat(101)}`, 1, 'name must have 1 to 100 characters'],
     ['user role bob@example.com admin', 1, bob],
-    ['token create bob@example.com', 1, /"bob@.*gatehouse user add EMAIL/],
+    ['token create bob@example.com', 1, 'no user has the e-mail address "bob@example.com"; add one with: gatehouse user add EMAIL'],
     ['token list bob@example.com', 1, bob],
     [`token revoke ${id}`, 1, `there is no token ${id}`],
   ])

@@ -44,16 +44,13 @@ t.test('commands beside a server on the embedded engine', async (t) => {
       return text.trimEnd().split('\n')
     }
     const words = JSON.stringify(['user', 'add', 'a'.repeat(LIMIT)])
-    t.match(await send(`${words}\n`), [/"err","gatehouse: The command is too long"/, '{"code":2}'])
-    t.match(await send('{}\n'), [/must be a list of words/, '{"code":2}'])
-    t.match(await send('nothing\n'), [/"err"/, '{"code":1}'])
+    t.match(await send(`${words}\n`), ['gatehouse: The command is too long', '{"code":2}'])
+    t.match(await send('{}\n'), ['must be a list of words', '{"code":2}'])
+    t.match(await send('nothing\n'), ['"err"', '{"code":1}'])
     const file = `slug,url\n${'x'.repeat(4 * LIMIT)}\n`
-    const asked = await send(`${JSON.stringify(['import', '-'])}\n${file}`)
-    t.match(
-      asked,
-      [/2 {2}refused .* is longer than 1 MiB/, /refused 1/, '{"code":1}'],
-      'a file of any size is not',
-    )
+    const asked = await send(`["import","-"]\n${file}`)
+    const refused = ['is longer than 1 MiB', 'refused 1', '{"code":1}']
+    t.match(asked, refused, 'a file of any size is not')
   })
 
   await t.test('what needs the database for itself is refused', async (t) => {
@@ -81,8 +78,7 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   })
 
   await t.test('a command that says more than its caller takes waits each time', async (t) => {
-    const { code, stdout } = await runCli('export', { env })
-    t.equal(code, 0)
+    const { stdout } = await runOk('export', { env })
     t.equal(stdout.split('\n').length, COUNT + 2)
     const warnings = server.logs().filter((line) => !line.startsWith('{'))
     t.same(warnings, [], 'Node warns of nothing')
@@ -103,20 +99,20 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   const note = (message: unknown) => servers.push((message as { server: Server }).server)
   subscribe('tracing:net.server.listen:asyncStart', note)
   t.teardown(() => unsubscribe('tracing:net.server.listen:asyncStart', note))
-  const next = await startServer(t, { env })
+  const next = await startServer(t, { services: ['hooks', 'links'], env })
   const listed = await runCli('provider list', { env })
   t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
   const { stdout } = await runCli('export', { env })
   t.equal(stdout.match(/^l\d+,/gm)?.length, 1_000, 'what was reported is done, and nothing else')
 
-  t.equal(servers.length, 4, 'three services and the control socket')
+  t.equal(servers.length, 3, 'two services and the control socket')
   for (const listening of servers) listening.emit('error', new Error('accept ENFILE'))
   const lines = next.logs().filter((line) => line.includes('connection not accepted'))
   const told = lines.map((line): Record<string, unknown> => JSON.parse(line))
-  t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links', 'ops'])
+  t.same(told.map(({ service }) => service).toSorted(), ['control', 'hooks', 'links'])
   for (const line of told) t.match(line, { level: 'error', error: 'accept ENFILE' })
-  for (const service of ['hooks', 'links', 'ops'] as const) {
-    await expectStatus(200, request(`${next[service]}/healthz`), 'it ends no listener')
+  for (const base of [next.hooks, next.links]) {
+    await expectStatus(200, request(`${base}/healthz`), 'it ends no listener')
   }
   await next.stop()
   t.notOk(existsSync(socketPath), 'and takes it away when it stops')

@@ -16,14 +16,14 @@ t.test('wrong usage, and a source that there is not', async (t) => {
   const url = 'postgres://127.0.0.1:1/x'
   const move = ['db', 'move', '--to', url]
   await refuseCommands(t, undefined, [
-    ['db move --to mysql://x/y', 2, /--to must be a postgres:\/\/ URL/],
+    ['db move --to mysql://x/y', 2, '--to must be a postgres:// URL'],
     [
       `db move --to postgres://u:${secret('as-argument')}@one,two/x`,
       2,
       '--to has a password, which others can see: give it by -',
     ],
     [move, 1, /^gatehouse: there is no database in .*none: nothing to move$/],
-    [{ args: move, env: { DATABASE_URL: url } }, 1, /^gatehouse: DATABASE_URL is set: /],
+    [{ args: move, env: { DATABASE_URL: url } }, 1, 'DATABASE_URL is set: '],
   ])
 })
 
@@ -72,7 +72,7 @@ t.test('an embedded database moves to a server', async (t) => {
     [
       { args, input },
       1,
-      /^gatehouse: the server's database must be empty, but [a-z._]+ holds rows already: /,
+      "the server's database must be empty, but audit.changes holds rows already: ",
     ],
   ])
 })

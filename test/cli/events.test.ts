@@ -170,25 +170,25 @@ await t.test('replay: what is refused sends nothing', async (t) => {
   const id = String(first)
   await refuseCommands(t, { env: {}, state: async () => receiver.received.length }, [
     ...refusedRows(`events replay --from ${base}`, 2, [
-      ['--dry-run', /Give ids of events, or a filter such as --provider/],
-      [`${id} ${filter}`, /not both/],
-      [`${id} --dry-run`, /not both/],
-      ['x', /ID/],
-      [`${filter} --confirm 2 ${yes}`, /--dry-run first/],
-      [`${filter} --highest-id ${id} ${yes}`, /--dry-run first/],
-      [`${filter} --dry-run --confirm 2`, /nothing to confirm/],
-      [`${filter} ${proof} --confirm 10001`, /--confirm/],
-      [`${id} --to ftp://x`, /--to/],
+      ['--dry-run', 'Give ids of events, or a filter such as --provider'],
+      [`${id} ${filter}`, 'Give ids of events or a filter, not both'],
+      [`${id} --dry-run`, 'Give ids of events or a filter, not both'],
+      ['x', 'ID'],
+      [`${filter} --confirm 2 ${yes}`, 'Run with --dry-run first'],
+      [`${filter} --highest-id ${id} ${yes}`, 'Run with --dry-run first'],
+      [`${filter} --dry-run --confirm 2`, '--dry-run sends nothing to confirm'],
+      [`${filter} ${proof} --confirm 10001`, '--confirm'],
+      [`${id} --to ftp://x`, '--to'],
     ]),
     ...refusedRows(`events replay --from ${base}`, 1, [
       [`999999 ${yes}`, 'the server answers 404: There is no event 999999.'],
-      [`${id}`, /no default target/],
-      [`${filter} ${proof}`, /no default target/],
+      [`${id}`, 'the server answers 422: Give a target URL; the settings name no default target'],
+      [`${filter} ${proof}`, 'the server answers 422: Give a target URL; the settings name no default target'],
     ]),
     [
       { args: refused(`${id} ${yes} --token -`), input: reader.token },
       1,
-      /403: This token may not replay/,
+      'the server answers 403: This token may not replay',
     ],
     [
       refused(`--event-type order.created ${proof} ${yes}`),
@@ -276,8 +276,8 @@ await t.test('a token from a file or standard input', async (t) => {
   t.equal(await follower.run, 1, 'a revoked token ends it')
   t.match(follower.said(), 'gatehouse: the server answers 401: The token is missing or wrong')
   await refuseCommands(t, undefined, [
-    [[...list, file], 1, /the server answers 401: The token is missing or wrong/],
-    [[...list, secret('typed')], 2, /^gatehouse: --token must be - for standard input, or a file/],
+    [[...list, file], 1, 'the server answers 401: The token is missing or wrong'],
+    [[...list, secret('typed')], 2, '--token must be - for standard input, or a file'],
   ])
 })
 
@@ -300,18 +300,18 @@ await t.test('the server of the configuration, or the one that is named', async 
     [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, new RegExp(unknown)],
     ['events', 2, 'Missing action: one of list, show, payload'],
     ...refusedRows(`events list --from ${base}`, 2, [
-      ['--limit 0', /--limit must be/],
-      ['--since x', /--since must be an event id or a time/],
-      ['--json-member x', /--json-member must be path=value/],
-      [`--text ${'x'.repeat(501)}`, /--text may have 500 characters/],
-      ['--verified maybe', /--verified must be true or false/],
-      ['--follow --until 1h', /--follow takes no --text/],
+      ['--limit 0', '--limit must be'],
+      ['--since x', '--since must be an event id or a time'],
+      ['--json-member x', '--json-member must be path=value'],
+      [`--text ${'x'.repeat(501)}`, '--text may have 500 characters'],
+      ['--verified maybe', '--verified must be true or false'],
+      ['--follow --until 1h', '--follow takes no --text'],
     ]),
-    [list('--header', 'a b'), 2, /--header must be name or name=value/],
-    ['events list --from ftp://x', 2, /--from must be/],
-    [['events', 'show', '999999', ...from], 1, /the server answers 404: There is no event/],
-    [['events', 'payload', '999999', ...from], 1, /the server answers 404: There is no event/],
-    ['events list --follow --from http://127.0.0.1:1', 1, /ECONNREFUSED/],
-    [`events list --from ${base}/log?x=`, 1, /the server answers 40[04]/],
+    [list('--header', 'a b'), 2, '--header must be name or name=value'],
+    ['events list --from ftp://x', 2, '--from must be'],
+    [['events', 'show', '999999', ...from], 1, 'the server answers 404: There is no event'],
+    [['events', 'payload', '999999', ...from], 1, 'the server answers 404: There is no event'],
+    ['events list --follow --from http://127.0.0.1:1', 1, 'no server answers at http://127.0.0.1:1 (ECONNREFUSED'],
+    [`events list --from ${base}/log?x=`, 1, 'the server answers 404'],
   ])
 })

@@ -85,17 +85,10 @@ t.test('lines of JSON, and only what is wanted', async (t) => {
   await send('{}', 'other')
   const id = await send('{"b":1}', 'wanted')
   await hasLines(forwarder, 1, 'a line')
-  t.match(JSON.parse(forwarder.lines()[0] ?? ''), {
-    id,
-    provider: 'generic:lan',
-    event_type: 'wanted',
-    payload_size: 7,
-    status: 204,
-    attempts: 1,
-    delivered: true,
-    received_at: /^20.*Z$/,
-    ms: Number,
-  })
+  const { received_at, ms, ...told } = JSON.parse(forwarder.lines()[0] ?? '')
+  t.match([received_at, ms], [/^20.*Z$/, Number])
+  const event = { id, provider: 'generic:lan', event_type: 'wanted', payload_size: 7 }
+  t.match(told, { ...event, status: 204, attempts: 1, delivered: true })
   const unknown = forward(t, calm.url, '--provider', 'stripe', '--name', 'typo')
   await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
 })
@@ -106,7 +99,7 @@ t.test('a failed event is tried again before the next one', async (t) => {
   const [first, second] = [await send(), await send()]
   await hasLines(forwarder, 2, 'both events')
   t.same(idsAt(target), [first, first, first, second])
-  t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
+  t.match(forwarder.said(), `event ${first}: status 500; again in `)
   t.match(forwarder.said(), ': status 302 redirects are not followed; again in')
   const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
   t.same(outcomes, ['delivered', 'failed', 'failed'])
@@ -194,11 +187,10 @@ t.test('--text and --json-member choose, also what comes later', async (t) => {
   const last = await send('{"data":{"object":{"id":"evt_1"}},"n":2}')
   await hasLines(byText, 3, 'the events with the text')
   await hasLines(byMember, 2, 'the events with the member')
-  const ids = (lines: readonly string[]) =>
-    lines.map((line) => (JSON.parse(line) as { id: number }).id)
+  const ids = (lines: readonly string[]) => lines.map((line): unknown => JSON.parse(line).id)
   t.same(ids(byText.lines()), [first, longer, last])
   t.same(ids(byMember.lines()), [first, last])
-  t.match(byMember.said(), /^connected as ".+ json=data\.object\.id=evt_1", after/)
+  t.match(byMember.said(), ' json=data.object.id=evt_1", after')
 
   const long = 'x'.repeat(400)
   const searches = [`${long}1`, `${long}2`].map((text) => forward(t, calm.url, '--text', text))
@@ -290,12 +282,12 @@ t.test('the output of a program, and its place in the log', async (t) => {
   await Promise.all([forwarder.connected(), json.connected()])
   const id = await send(Buffer.alloc(3_000_000))
   await until(() => forwarder.lines().length > 0 && json.lines().length > 0, 'both lines')
-  t.match(forwarder.lines(), [/ {2}generic:lan {2}note {2}\S+ \S+ {2}exit 0 {2}\d+ ms$/])
-  t.match(forwarder.said(), /^out {4}of it$/m)
-  t.match(forwarder.said(), /^err \\u001b\[31mof it$/m)
+  t.match(forwarder.lines(), ['  exit 0  '])
+  t.match(forwarder.said(), 'out    of it\n')
+  t.match(forwarder.said(), 'err \\u001b[31mof it\n')
   t.notMatch(forwarder.said(), 'again')
   const [attempt] = await recorded(base, id)
-  t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: /^exit 0 in \d+ ms$/ })
+  t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: 'exit 0 in ' })
   const told: unknown = JSON.parse(json.lines()[0] ?? '')
   t.match(told, { status: null, exit_code: 0, attempts: 1, delivered: true })
 })
@@ -368,17 +360,12 @@ t.test('--coalesce passes over all but the newest', async (t) => {
   await until(() => forwarder.said().includes(`event ${bad}: `), 'the failure')
   const good = await send()
   await hasLines(forwarder, 3, 'the newer one in its place')
-  t.equal(seen().at(-1), good)
   await forwarder.stop()
-  for (const id of [second, bad]) {
-    const attempts = (await recorded(base, id, 0)).filter(({ target }) => target === 'exec:sh')
-    t.notOk(attempts.some(({ outcome }) => outcome === 'delivered'))
-  }
-
   const again = openForward(t, shell('newest', script, folder))
   const last = await send()
   await hasLines(again, 1, 'the next one')
-  t.equal(seen().at(-1), last, 'what was passed over does not come back')
+  t.same(seen(), [first, newest, bad, good, last], 'what was passed over does not come back')
+  t.notOk(seen().includes(second))
 })
 
 const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
@@ -455,13 +442,9 @@ t.test('answers that are no WebSocket', async (t) => {
   const from = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
   const start = () => openForward(t, [calm.url, '--from', from])
   for (const [status, body, line] of [
-    [302, '', /^gatehouse: the server answers 302$/m],
-    [
-      403,
-      '{"detail":"Not\\u001b[31m here"}',
-      /^gatehouse: the server answers 403: Not \[31m here$/m,
-    ],
-    [403, '{"detail":"no \\q JSON"}', /^gatehouse: the server answers 403$/m],
+    [302, '', 'gatehouse: the server answers 302\n'],
+    [403, '{"detail":"Not\\u001b[31m here"}', 'gatehouse: the server answers 403: Not [31m here\n'],
+    [403, '{"detail":"no \\q JSON"}', 'gatehouse: the server answers 403\n'],
   ] as const) {
     answer = { status, body }
     const forwarder = start()

@@ -65,9 +65,8 @@ await t.test('recover github', async (t: Test) => {
 
   await t.test('what failed comes through the front door, verified and once', async (t) => {
     const run = await recoverGithub(github, 'octo/app', '--json')
-    const rows = JSON.parse(run.stdout) as { id: string; status: string; outcome: string }[]
     t.match(run, { code: 0, stderr: '3 failed at the sender, 1 redelivered, 2 asked for again' })
-    t.match(rows, [
+    t.match(JSON.parse(run.stdout), [
       { id: 'down', status: '0 failed to connect', outcome: 'asked for' },
       { id: 'again', status: '503 code 503', outcome: 'asked for' },
       { id: 'came', outcome: 'redelivered' },
@@ -77,11 +76,8 @@ await t.test('recover github', async (t: Test) => {
       return found.length === 2 && found
     }, 'both events')
     t.match((await shown(base, ids[1] ?? 0)).facts, { Verified: /yes|ok/i, 'Delivery id': 'down' })
-    t.same(
-      github.asked.map((one) => one.split(' ')[0]),
-      ['down', 'again'],
-      'each once, oldest first',
-    )
+    const asked = github.asked.map((one) => one.split(' ')[0])
+    t.same(asked, ['down', 'again'], 'each once, oldest first')
     const [newest] = hook.attempts.filter(({ guid, redelivery }) => guid === 'again' && redelivery)
     t.ok(newest, 'by the id of its newest attempt, to the last digit')
     t.match(await atSender('code_host'), /github:octo\/app: 3 failed .*, 2 asked for again/s)
@@ -98,11 +94,7 @@ await t.test('recover github', async (t: Test) => {
   })
 
   const run = await recoverGithub(github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
-  t.same(run, {
-    code: 0,
-    stdout: 'PROVIDER  DELIVERY  TYPE  FAILED  STATUS  OUTCOME\n',
-    stderr: 'code_host: none failed at the sender\n',
-  })
+  t.match(run, { code: 0, stderr: 'code_host: none failed at the sender\n' })
 })
 
 await t.test('recover github of an organization', async (t: Test) => {
@@ -182,18 +174,14 @@ await t.test('recover stripe', async (t: Test) => {
 
   const run = await recover(stripe.url, stripe.key, 'stripe')
   t.same(outcomes(run), ['evt_1 not asked for', 'evt_2 not asked for'], 'oldest first')
-  t.equal(run.code, 1, 'nobody has asked for them')
-  t.equal(
-    run.stderr,
-    'payments: 2 failed at the sender, 2 not asked for\n' +
-      'to resend an event of payments: stripe events resend EVENT --webhook-endpoint=we_1 --live\n',
-  )
+  const resend =
+    'to resend an event of payments: stripe events resend EVENT --webhook-endpoint=we_1 --live\n'
+  // Nobody has asked for them.
+  t.match(run, { code: 1, stderr: `payments: 2 failed at the sender, 2 not asked for\n${resend}` })
   const [first] = stripe.received.filter(({ path }) => path.startsWith('/v1/events'))
   t.match(first?.path, /delivery_success=false&.*created%5Bgte%5D=\d+/)
-  t.ok(
-    stripe.received.every(({ method }) => method === 'GET'),
-    'nothing is called that is not documented',
-  )
+  // Nothing is called that is not documented.
+  for (const { method } of stripe.received) t.equal(method, 'GET')
   t.equal((await eventIds(base)).length, stored + 1, 'nothing unsigned is stored')
   t.match(await atSender('payments'), 'stripe: 2 failed at the sender, 2 not asked for')
 })

@@ -349,8 +349,8 @@ await t.test('a link without a name gets one that is made up', async (t) => {
   t.match(await ann.read(`/links/${id}`), { slug: MADE_UP })
   t.match(await ann.text('/-/new'), 'action="/-/new?generate=true"')
   for (const [query, error] of [
-    ['', /^slug is required and must be a string$/],
-    ['?generate=false', /^slug is required/],
+    ['', 'slug is required and must be a string'],
+    ['?generate=false', 'slug is required and must be a string'],
     ['?generate=maybe', /generate/],
     ['?generate=true&generate=true', /generate/],
   ] as const) {

@@ -5,8 +5,10 @@ import {
   leadsTo,
   makeLink,
   NAVIGATION,
+  slugsIn,
   openLinks,
   openPages,
+  suggested,
   visit,
   type Headers,
   type Link,
@@ -59,19 +61,19 @@ async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promis
     `/-/all?tag=${tag}`,
     `/-/all?q=${slug}`,
     `/-/all?q=${slug.slice(0, 2)}`,
-    '/-/tags',
-    `/-/suggest?q=${slug}`,
-    `/${slug}x`,
   ]
   let listed = 0
-  // As an address, a name or the end of another one.
-  const shown = new RegExp(`["/](${slug}|${tag})"`)
-  for (const path of lists) if (shown.test(await who.text(path, NAVIGATION))) listed++
-  return `${statuses.join(' ')}, ${listed} lists`
+  for (const path of lists) if (slugsIn(await who.text(path)).includes(slug)) listed++
+  const places = [
+    (await who.text('/-/tags')).includes(`/-/tags/${tag}"`),
+    suggested(await who.get(`/${slug}x`, NAVIGATION)).includes(slug),
+    (await who.text(`/-/suggest?q=${slug}`)).includes(`/${slug}"`),
+  ].filter(Boolean)
+  return `${statuses.join(' ')}, ${listed} lists, ${places.length} places`
 }
 
-const EVERYWHERE = '200 200 302 200 200, 10 lists'
-const NOWHERE = '403 403 403 403 404, 0 lists'
+const EVERYWHERE = '200 200 302 200 200, 7 lists, 3 places'
+const NOWHERE = '403 403 403 403 404, 0 lists, 0 places'
 
 await t.test('members of a group find its links as long as the proxy names it', async (t) => {
   const fields = { visibility: 'secure', title: 'wanted by all', url: 'https://kept.test/' }
@@ -151,8 +153,8 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   const long = { email: `group:${'x'.repeat(101)}` }
   await ann.refused(t, state, [
     [{ call, body: net }, 409, 'DUPLICATE_OWNER'],
-    ...wrong.map((email): Refusal => [{ call, body: { email } }, 400, 'BAD_REQUEST', /group/]),
-    [{ call: `POST ${path}/shares`, body: long }, 400, 'BAD_REQUEST', /100/],
+    ...wrong.map((email): Refusal => [{ call, body: { email } }, 400, 'BAD_REQUEST', 'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars']),
+    [{ call: `POST ${path}/shares`, body: long }, 400, 'BAD_REQUEST', 'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars'],
     [{ call: `PUT ${path}/owner`, body: net }, 400, 'BAD_REQUEST', onlyMember],
   ])
   await bob.refused(t, state, [[{ call, body: net }, 403, 'FORBIDDEN']])
@@ -191,7 +193,7 @@ await t.test('a link takes 100 groups of a kind', async (t) => {
   const id = found[0]?.id ?? ''
   await add({ id }, 'shares', 'group:n99')
   const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
-  refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
+  refuses(t, refused, [400, 'BAD_REQUEST', 'a link takes 100 groups; remove one that is not needed first'])
   await add({ id }, 'shares', bob.email)
   await add({ id }, 'owners', 'group:more')
 })
