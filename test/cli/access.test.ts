@@ -218,9 +218,17 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   await refuseCommands(t, { env, state: users }, [
     ['user add ANN@example.com', 1, 'there is a user with this e-mail address already'],
     ['user add ann', 1, 'email must look like name@example.com'],
-    [`user add bob@example.com --name ${'x'.repeat(101)}`, 1, 'name must have 1 to 100 characters'],
+    [
+      `user add bob@example.com --name ${'x'.repeat(101)}`,
+      1,
+      'name must have 1 to 100 characters',
+    ],
     ['user role bob@example.com admin', 1, bob],
-    ['token create bob@example.com', 1, 'no user has the e-mail address "bob@example.com"; add one with: gatehouse user add EMAIL'],
+    [
+      'token create bob@example.com',
+      1,
+      'no user has the e-mail address "bob@example.com"; add one with: gatehouse user add EMAIL',
+    ],
     ['token list bob@example.com', 1, bob],
     [`token revoke ${id}`, 1, `there is no token ${id}`],
   ])

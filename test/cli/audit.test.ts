@@ -43,9 +43,9 @@ await t.test('the command, beside a server and without one', async (t) => {
   }
 
   await refuseCommands(t, { env, state: () => auditOf(env) }, [
-    ['audit --service all', 2, /--service/],
-    ['audit --limit 100001', 2, /--limit/],
-    ['audit --since yesterday', 2, /--since/],
+    ['audit --service all', 2, '--service'],
+    ['audit --limit 100001', 2, '--limit'],
+    ['audit --since yesterday', 2, '--since'],
   ])
   const { stdout } = await runCli('audit --limit 2', { env })
   const [head = '', first = '', ...more] = stdout.split('\n')

@@ -183,7 +183,10 @@ await t.test('replay: what is refused sends nothing', async (t) => {
     ...refusedRows(`events replay --from ${base}`, 1, [
       [`999999 ${yes}`, 'the server answers 404: There is no event 999999.'],
       [`${id}`, 'the server answers 422: Give a target URL; the settings name no default target'],
-      [`${filter} ${proof}`, 'the server answers 422: Give a target URL; the settings name no default target'],
+      [
+        `${filter} ${proof}`,
+        'the server answers 422: Give a target URL; the settings name no default target',
+      ],
     ]),
     [
       { args: refused(`${id} ${yes} --token -`), input: reader.token },
@@ -311,7 +314,11 @@ await t.test('the server of the configuration, or the one that is named', async 
     ['events list --from ftp://x', 2, '--from must be'],
     [['events', 'show', '999999', ...from], 1, 'the server answers 404: There is no event'],
     [['events', 'payload', '999999', ...from], 1, 'the server answers 404: There is no event'],
-    ['events list --follow --from http://127.0.0.1:1', 1, 'no server answers at http://127.0.0.1:1 (ECONNREFUSED'],
+    [
+      'events list --follow --from http://127.0.0.1:1',
+      1,
+      'no server answers at http://127.0.0.1:1 (ECONNREFUSED',
+    ],
     [`events list --from ${base}/log?x=`, 1, 'the server answers 404'],
   ])
 })

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, rm, writeFile } from 'node:fs/promises'
-import { createServer, request as httpRequest } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
 import { t, type Test } from 'tap'
 import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
 import { processesWith } from '../helpers/agents.ts'
@@ -373,28 +373,19 @@ const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
 /** A proxy with TLS that serves hooks under `/gate/hooks`. */
 async function startProxy(t: Test): Promise<string> {
   const pem = readFileSync(CERTIFICATE)
-  const proxy = createTlsServer({ key: pem, cert: pem })
-  const sockets = new Set<{ destroy(): void }>()
-  proxy.on('upgrade', (incoming, near) => {
-    sockets.add(near)
-    const path = (incoming.url ?? '').replace(/^\/gate\/hooks\//, '/')
-    // Without its own prefix it would be none of ours.
-    const headers = { ...incoming.headers, host: new URL(base).host }
-    const outgoing = httpRequest(base + (path === incoming.url ? '/nowhere' : path), { headers })
-    outgoing.on('upgrade', (response, far) => {
-      sockets.add(far)
-      const lines = Object.entries(response.headers).map(([name, value]) => `${name}: ${value}`)
-      near.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
-      far.pipe(near).pipe(far)
-      for (const socket of [near, far]) socket.on('error', () => undefined)
+  const proxy = createTlsServer({ key: pem, cert: pem }, (near) => {
+    const far = connect(Number(new URL(base).port), '127.0.0.1')
+    for (const socket of [near, far]) socket.on('error', () => undefined)
+    near.once('data', (head) => {
+      // Without its prefix a path is none of ours.
+      far.write(
+        head.toString().replace(/ (\/gate\/hooks)?/, (_, own) => (own ? ' ' : ' /nowhere')),
+      )
+      near.pipe(far).pipe(near)
     })
-    outgoing.end()
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    proxy.close()
-  })
+  t.teardown(() => proxy.close())
   return `https://localhost:${(proxy.address() as AddressInfo).port}/gate/hooks/`
 }
 
@@ -443,7 +434,11 @@ t.test('answers that are no WebSocket', async (t) => {
   const start = () => openForward(t, [calm.url, '--from', from])
   for (const [status, body, line] of [
     [302, '', 'gatehouse: the server answers 302\n'],
-    [403, '{"detail":"Not\\u001b[31m here"}', 'gatehouse: the server answers 403: Not [31m here\n'],
+    [
+      403,
+      '{"detail":"Not\\u001b[31m here"}',
+      'gatehouse: the server answers 403: Not [31m here\n',
+    ],
     [403, '{"detail":"no \\q JSON"}', 'gatehouse: the server answers 403\n'],
   ] as const) {
     answer = { status, body }

@@ -142,7 +142,8 @@ t.test('each line is refused for its own reason, the others are taken', async (t
     'good,https://good.example.com/,,,,ann@example.com,,,': '2 good created ',
     [`Upper,${x},,,,ann@example.com,,,`]: 'refused slug must have 2 to 64',
     [`api,${x},,,,ann@example.com,,,`]: 'refused slug is reserved',
-    'bad-url,ftp://x.example.com/,,,,ann@example.com,,,': 'refused url must be an http:// or https',
+    'bad-url,ftp://x.example.com/,,,,ann@example.com,,,':
+      'refused url must be an http:// or https',
     [`long-title,${x},${'x'.repeat(201)},,,ann@example.com,,,`]: 'refused title may have 200',
     [`bad-tag,${x},,,-x,ann@example.com,,,`]: 'refused tags: each must have',
     [`bad-visibility,${x},,,,ann@example.com,open,,`]: 'refused visibility must be public',

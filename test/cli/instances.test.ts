@@ -155,7 +155,11 @@ await inLongRun(t, 'one that can not be started takes nothing along', async (t: 
 
 await t.test('what can not be shared is refused in one line', async (t: Test) => {
   await refuseCommands(t, undefined, [
-    ['serve --instances 2', 1, 'GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set DATABASE_URL'],
+    [
+      'serve --instances 2',
+      1,
+      'GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set DATABASE_URL',
+    ],
     ['serve --instances 65', 1, 'GATEHOUSE_INSTANCES is not valid'],
   ])
   // This gets as far as to start processes.

@@ -1,14 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, refusedRows } from '../helpers/cli.ts'
-import {
-  leadsTo,
-  makeLink,
-  openLinks,
-  visit,
-  type Caller,
-  type Link,
-} from '../helpers/links.ts'
+import { leadsTo, makeLink, openLinks, visit, type Caller, type Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
 import { decodeQr, pixelsOfText } from '../helpers/qr.ts'
@@ -181,11 +174,7 @@ t.test('lists of links, and what is refused', async (t) => {
     const { stdout } = await link(env, 'list', '--state', 'used_up')
     t.same(
       stdout.split('\n').map((line) => line.replaceAll(/ +/g, ' ')),
-      [
-        'SLUG STATE CLICKS OWNER URL',
-        'gamma used_up 7 joann@example.com https://gamma.test/',
-        '',
-      ],
+      ['SLUG STATE CLICKS OWNER URL', 'gamma used_up 7 joann@example.com https://gamma.test/', ''],
     )
     const cut = await link(env, 'list', '--limit', '2')
     t.equal(cut.stdout.split('\n').length, 4)
@@ -211,37 +200,37 @@ t.test('lists of links, and what is refused', async (t) => {
         ['rm nothing', none],
         ['stats nothing', none],
         ['add alpha https://a.test/', 'slug already taken'],
-        ['add free ftp://a.test/', /^gatehouse: url must be an http:\/\/ or https:\/\/ URL with/],
-        ['list --owner no@example.com', /no user has the e-mail address/],
+        ['add free ftp://a.test/', 'url must be an http:// or https:// URL with'],
+        ['list --owner no@example.com', 'no user has the e-mail address'],
       ]),
       ...refusedRows('link add free https://a.test/ --owner', 1, [
-        ['no@example.com', /no user has the e-mail/],
-        ['gone@example.com', /this user is disabled/],
+        ['no@example.com', 'no user has the e-mail'],
+        ['gone@example.com', 'this user is disabled'],
       ]),
     ])
     await refuseCommands(t, undefined, [
       ...refusedRows('link', 2, [
-        ['make', /Unknown action "make", expected one of list, show, add, edit, rm, stats/],
-        ['add a_b https://a.test/', /^gatehouse: SLUG must have 2 to 64 of a-z/],
-        ['add api https://a.test/', /^gatehouse: SLUG is reserved/],
+        ['make', 'Unknown action "make", expected one of list, show, add, edit, rm, stats'],
+        ['add a_b https://a.test/', 'SLUG must have 2 to 64 of a-z'],
+        ['add api https://a.test/', 'SLUG is reserved'],
         ['add free', 'Missing URL: where it leads'],
-        ['edit taken', /^gatehouse: Nothing to change: name a field/],
-        ['edit taken --url=', /--url must be an http/],
+        ['edit taken', 'Nothing to change: name a field'],
+        ['edit taken --url=', '--url must be an http'],
         ['edit taken --expires 0', '--expires must be in the future'],
         ['show taken --qr --json', '--qr and --json exclude each other'],
-        ['list --state gone', /must be active, expired, used_up or archived/],
-        ['list --limit 0', /--limit must be a whole number/],
-        [`list --search ${'x'.repeat(201)}`, /^gatehouse: --search may have 200/],
+        ['list --state gone', '--state must be active, expired, used_up or archived'],
+        ['list --limit 0', '--limit must be a whole number'],
+        [`list --search ${'x'.repeat(201)}`, '--search may have 200'],
       ]),
       ...refusedRows('link add free https://a.test/', 2, [
-        ['--expires 2020-01-31T12:00:00Z', /must be in the future/],
+        ['--expires 2020-01-31T12:00:00Z', '--expires must be in the future'],
         ['--expires soon', time],
         ['--expires 999999999d', time],
-        ['--max-visits 0', /--max-visits must be a whole number/],
-        ['--tag -x', /--tag needs a value/],
-        ['--tag ä', /^gatehouse: tags: each must have 1 to 50/],
-        [`--title ${'x'.repeat(201)}`, /--title may have 200/],
-        ['--visibility open', /must be public, private or secure/],
+        ['--max-visits 0', '--max-visits must be a whole number'],
+        ['--tag -x', '--tag needs a value'],
+        ['--tag ä', 'tags: each must have 1 to 50'],
+        [`--title ${'x'.repeat(201)}`, '--title may have 200'],
+        ['--visibility open', '--visibility must be public, private or secure'],
       ]),
     ])
     const socket = { env: { ...env, LINKS_ADDR: 'unix:/nowhere/links.sock' } }

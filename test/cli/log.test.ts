@@ -98,11 +98,7 @@ t.test('a line has the user: whom the proxy names, or whose token it is', async 
       bearer(ann.token),
       '/api/v1/links token test of ann@example.com',
     ],
-    [
-      `${server.ops}/v1/models`,
-      bearer(env.OPS_CHAT_API_KEY),
-      '/v1/models token OPS_CHAT_API_KEY',
-    ],
+    [`${server.ops}/v1/models`, bearer(env.OPS_CHAT_API_KEY), '/v1/models token OPS_CHAT_API_KEY'],
   ] as const
   for (const [url, headers] of expected) await request(url, { headers: { ...headers } })
   await request(`${server.hooks}/mcp/agent`, { method: 'POST', headers: bearer(token) })
@@ -141,7 +137,11 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
   const { code, stdout } = await runCliProcess('check', unit)
   t.equal(code, 1)
-  for (const line of ['<3>FAIL  configuration: ', '<4>warn  runner: ', '<6>ok    data directory: ']) {
+  for (const line of [
+    '<3>FAIL  configuration: ',
+    '<4>warn  runner: ',
+    '<6>ok    data directory: ',
+  ]) {
     t.match(stdout, line)
   }
   t.notMatch(stdout, /^[^<]/m)

@@ -56,7 +56,10 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
   await refuseCommands(t, { env, state: rows }, [
     ...refusedRows('notify', 2, [
       [`add x pigeon+https://x/${token}`, 'URL is not valid: its scheme is not known'],
-      ['add x pagerduty+https://x/v2/enqueue', 'URL is not valid: it is not like pagerduty+https://events.pagerduty.com/v2/enqueue?routing_key'],
+      [
+        'add x pagerduty+https://x/v2/enqueue',
+        'URL is not valid: it is not like pagerduty+https://events.pagerduty.com/v2/enqueue?routing_key',
+      ],
       ['set phone', 'Missing a setting'],
     ]),
     ...refusedRows('notify', 1, [
@@ -70,8 +73,14 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
       ['--levels loud', '--levels must be'],
       ['--quiet 7-9', times],
       ['--quiet 07:00-07:00', times],
-      ['--after 13h', '--after must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 12h at most'],
-      ['--remind 5s', '--remind must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, from 1m to 7d'],
+      [
+        '--after 13h',
+        '--after must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 12h at most',
+      ],
+      [
+        '--remind 5s',
+        '--remind must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, from 1m to 7d',
+      ],
     ]),
     [
       words('add x smtp://u:secret-1@h?from=a@b&to=c@d'),
@@ -80,7 +89,9 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
     ],
   ])
   await refuseCommands(t, { env: keyless, state: rows }, [
-    ...refusedRows('notify', 1, [[`add x ${url}`, 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY']]),
+    ...refusedRows('notify', 1, [
+      [`add x ${url}`, 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY'],
+    ]),
   ])
   const unread = await runCli('notify test phone', { env: keyless })
   t.match(unread, { code: 1, stderr: 'not taken: GATEHOUSE_SECRET_KEY is not set' })

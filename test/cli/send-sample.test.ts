@@ -19,7 +19,6 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
-
 const [, postgres] = backends
 const key = { GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, server, env: own } = await startHooks(t, postgres, key)

@@ -65,14 +65,15 @@ const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
 await t.test('who reads, changes and deletes a link', async (t) => {
   const { path, id } = await shared('rights', { visibility: 'secure' })
   const state = async () => await ann.read(path)
-  const calls = [`PUT ${path}`, `DELETE ${path}`]
   const text = { 'content-type': 'text/plain' }
   const sent = (call: string) => ({ call, body: 'no json', headers: text })
   // The order of refusals: id, existence, right, body.
   await eve.refused(t, state, [
-    ...[`GET ${path}`, ...calls].map((call): Refusal => [sent(call), 403, 'FORBIDDEN']),
-    ...calls.map((call): Refusal => [sent(call.replace(id, ID)), 404, 'NOT_FOUND']),
-    ...calls.map((call): Refusal => [sent(call.replace(id, 'no-id')), 400, 'BAD_REQUEST']),
+    ...['GET', 'PUT', 'DELETE'].flatMap((method): readonly Refusal[] => [
+      [sent(`${method} ${path}`), 403, 'FORBIDDEN'],
+      [sent(`${method} /links/${ID}`), 404, 'NOT_FOUND'],
+      [sent(`${method} /links/no-id`), 400, 'BAD_REQUEST'],
+    ]),
     ...['1', 'rights', `${id}0`, `%7B${id}%7D`].map((wrong): Refusal => [
       `GET /links/${wrong}`,
       400,
@@ -113,7 +114,11 @@ await t.test('tags that can’t be written', async (t) => {
   ]
   const bad = [['poison'], ['fine', 'poison'], ['counted-out']]
   // What failed inside is not told.
-  const failed = [500, 'TAG_WRITE_FAILED', 'the tags could not be written, so nothing was changed; try again'] as const
+  const failed = [
+    500,
+    'TAG_WRITE_FAILED',
+    'the tags could not be written, so nothing was changed; try again',
+  ] as const
   await ann.refused(
     t,
     state,
@@ -191,13 +196,14 @@ await t.test('the form of a link that somebody else has changed', async (t) => {
   const stale = await expectStatus(412, ann.post(at, { ...typed, version: opened }, HTMX))
   t.match(stale.text, /^<form\s+id="link-form"/)
   const text = stale.text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  t.match(text, 'Somebody else has changed this link since you opened this form')
-  t.match(
-    text,
+  for (const part of [
+    'Somebody else has changed this link since you opened this form',
     'Leads to http://ann/ http://root/ Title Old &lt;b&gt;New Description none by root',
-  )
+    'root@example.com changed the address from http://old/ to http://root/',
+  ]) {
+    t.match(text, part)
+  }
   t.notMatch(text, /Tags a, b|Visibility public/, 'nothing that is as it was typed')
-  t.match(text, 'root@example.com changed the address from http://old/ to http://root/')
   t.match(stale.text, 'value="http://ann/"', 'what was typed stays')
   const page = await ann.post(at, { ...typed, version: opened }, NAVIGATION)
   t.match(page, { status: 412, text: /^<!doctype html>/ }, 'without script too')

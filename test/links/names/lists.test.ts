@@ -221,8 +221,18 @@ await t.test('what is no page, order or filter is refused', async (t) => {
     ['GET /links?owner=ann', ...BAD, 'owner must be an e-mail address'],
     [`GET /links?q=${'a'.repeat(201)}`, ...BAD, 'q may have 200 characters at most, and no NUL'],
     ['GET /links?tag=%00', ...BAD, 'tag may have 200 characters at most, and no NUL'],
-    ['GET /links?url=forms.test', 400, 'INVALID_URL', 'url must be an http:// or https:// URL with a host, such as https://example.com/'],
-    ['GET /links?url=https://a:b@forms.test/', 400, 'INVALID_URL', 'url must have no user name or password in it'],
+    [
+      'GET /links?url=forms.test',
+      400,
+      'INVALID_URL',
+      'url must be an http:// or https:// URL with a host, such as https://example.com/',
+    ],
+    [
+      'GET /links?url=https://a:b@forms.test/',
+      400,
+      'INVALID_URL',
+      'url must have no user name or password in it',
+    ],
     [`GET /links?url=https://forms.test/${'a'.repeat(8_192)}`, 400, 'INVALID_FIELD_LENGTH'],
     ['GET /links?q=a&q=b', ...BAD, 'q may be given once.'],
   ])

@@ -153,8 +153,18 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   const long = { email: `group:${'x'.repeat(101)}` }
   await ann.refused(t, state, [
     [{ call, body: net }, 409, 'DUPLICATE_OWNER'],
-    ...wrong.map((email): Refusal => [{ call, body: { email } }, 400, 'BAD_REQUEST', 'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars']),
-    [{ call: `POST ${path}/shares`, body: long }, 400, 'BAD_REQUEST', 'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars'],
+    ...wrong.map((email): Refusal => [
+      { call, body: { email } },
+      400,
+      'BAD_REQUEST',
+      'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars',
+    ]),
+    [
+      { call: `POST ${path}/shares`, body: long },
+      400,
+      'BAD_REQUEST',
+      'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars',
+    ],
     [{ call: `PUT ${path}/owner`, body: net }, 400, 'BAD_REQUEST', onlyMember],
   ])
   await bob.refused(t, state, [[{ call, body: net }, 403, 'FORBIDDEN']])
@@ -193,7 +203,11 @@ await t.test('a link takes 100 groups of a kind', async (t) => {
   const id = found[0]?.id ?? ''
   await add({ id }, 'shares', 'group:n99')
   const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
-  refuses(t, refused, [400, 'BAD_REQUEST', 'a link takes 100 groups; remove one that is not needed first'])
+  refuses(t, refused, [
+    400,
+    'BAD_REQUEST',
+    'a link takes 100 groups; remove one that is not needed first',
+  ])
   await add({ id }, 'shares', bob.email)
   await add({ id }, 'owners', 'group:more')
 })

@@ -207,7 +207,11 @@ await t.test('a disabled user can neither sign in nor use tokens; the links go o
   await expectStatus(302, root.get('/of-dan'))
   const to = await makeLink(ann, 'to-dan')
   const refused = await ann.api('PUT', `/links/${to.id}/owner`, { email: dan.email })
-  refuses(t, refused, [400, 'BAD_REQUEST', 'this user is disabled, so the link would have no active owner'])
+  refuses(t, refused, [
+    400,
+    'BAD_REQUEST',
+    'this user is disabled, so the link would have no active owner',
+  ])
 
   t.same((await setDisabled(root, dan, false)).json, { ...disabled.json, disabled_at: null })
   await expectStatus(200, dan.api('GET', '/links'), 'the same token works again')
@@ -222,7 +226,11 @@ await t.test('the last admin stays one, and enabled', async (t) => {
   const local = { id: operator?.id ?? '' }
   refuses(t, await setRole(root, root, 'user'), LAST_ADMIN, 'the API')
   refuses(t, await setDisabled(root, root, true), LAST_ADMIN)
-  refuses(t, await setDisabled(root, local, true), [400, 'BAD_REQUEST', 'the local operator of this machine cannot be disabled'])
+  refuses(t, await setDisabled(root, local, true), [
+    400,
+    'BAD_REQUEST',
+    'the local operator of this machine cannot be disabled',
+  ])
   const path = `/-/admin/users/${root.id}/role`
   const page = await root.post(path, { role: 'user', acknowledge_own: 'true' }, NAVIGATION)
   t.match(page, { status: 409, text: /<!doctype html>[\s\S]*the last admin/i })

@@ -173,7 +173,9 @@ await t.test('the API imports a file as it is', async (t) => {
     ],
   }
   t.match(dry.json(), { dry_run: true, ...report })
-  const { columns } = dry.json<{ columns: readonly { column: string; becomes: string | null }[] }>()
+  const { columns } = dry.json<{
+    columns: readonly { column: string; becomes: string | null }[]
+  }>()
   const becomes = columns.map((one) => `${one.column}: ${one.becomes}`)
   t.equal(
     becomes.join(', '),
@@ -196,16 +198,51 @@ await t.test('what the API refuses changes nothing', async (t) => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const call = (query = '') => `POST ${API}${query}`
   await refuseAll(t, { service: 'links', base: links.base, headers: bearer(eve.token), state }, [
-    [{ call: call(), body: '' }, 400, 'BAD_REQUEST', 'The file is empty: it has no header and no links'],
-    [{ call: call(), body: 'a,b\n' }, 400, 'BAD_REQUEST', 'The file has the columns a, b. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt'],
-    [{ call: call(), body: '[{"a": 1}]' }, 400, 'BAD_REQUEST', 'The file is JSON, and its links have a. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt'],
-    [{ call: call(), body: 'slug,url,"x' }, 400, 'BAD_REQUEST', 'The first line a quoted field is never closed; nothing after it was read'],
-    [{ call: call('?dry_run=maybe'), body: yourls }, 400, 'BAD_REQUEST', 'dry_run must be true or false'],
-    [{ call: call('?owner=x'), body: yourls }, 400, 'BAD_REQUEST', 'owner must be an e-mail address of 254 characters at most'],
+    [
+      { call: call(), body: '' },
+      400,
+      'BAD_REQUEST',
+      'The file is empty: it has no header and no links',
+    ],
+    [
+      { call: call(), body: 'a,b\n' },
+      400,
+      'BAD_REQUEST',
+      'The file has the columns a, b. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
+    ],
+    [
+      { call: call(), body: '[{"a": 1}]' },
+      400,
+      'BAD_REQUEST',
+      'The file is JSON, and its links have a. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
+    ],
+    [
+      { call: call(), body: 'slug,url,"x' },
+      400,
+      'BAD_REQUEST',
+      'The first line a quoted field is never closed; nothing after it was read',
+    ],
+    [
+      { call: call('?dry_run=maybe'), body: yourls },
+      400,
+      'BAD_REQUEST',
+      'dry_run must be true or false',
+    ],
+    [
+      { call: call('?owner=x'), body: yourls },
+      400,
+      'BAD_REQUEST',
+      'owner must be an e-mail address of 254 characters at most',
+    ],
     [{ call: call(), body: Buffer.alloc(2 ** 20 + 1) }, 413, 'BODY_TOO_LARGE'],
     [{ call: call(), body: `slug,url\n${'a,b\n'.repeat(10_001)}` }, 413, 'BODY_TOO_LARGE'],
     [{ call: call(), body: yourls, headers: bearer(ann.token) }, 403, 'FORBIDDEN'],
-    [{ call: call(), body: yourls, headers: bearer(read) }, 403, 'FORBIDDEN', 'this token has scope read, which does not reach here'],
+    [
+      { call: call(), body: yourls, headers: bearer(read) },
+      403,
+      'FORBIDDEN',
+      'this token has scope read, which does not reach here',
+    ],
   ])
   refuses(t, await sendFile(yourls, '', {}), [401, 'UNAUTHORIZED'])
 })
