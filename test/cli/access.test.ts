@@ -79,20 +79,11 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
   madeBy(t, await run(env, 'provider add ready --enable'))
   await run(env, 'provider add anybody --open --enable')
   const found = await rowsOf(env, 'provider list')
-  t.same(
-    found.map(({ name }) => name),
-    ['chat', 'code_host', 'payments', 'generic:anybody', 'generic:ready'],
-  )
+  const names = found.map(({ name }) => name).join(' ')
+  t.equal(names, 'chat code_host payments generic:anybody generic:ready')
   t.match(found[0], { trust_mode: 'signed', enabled: false, secret_status: 'missing' })
-  t.same(found[3], {
-    name: 'generic:anybody',
-    family: 'webhook',
-    trust_mode: 'open',
-    enabled: true,
-    secret_status: 'none-by-design',
-    path: '/webhooks/generic/anybody',
-    channel: null,
-  })
+  const open = { trust_mode: 'open', enabled: true, secret_status: 'none-by-design' }
+  t.match(found[3], { ...open, family: 'webhook', path: '/webhooks/generic/anybody', channel: null })
   t.match(found[4], { trust_mode: 'token', enabled: true, secret_status: 'configured' })
   const table = await run(env, 'provider list')
   t.match(table.stdout, /^NAME +TRUST +STATE +SECRET +PATH\nchat .*(\n.*){3}\ngeneric:ready .*\n$/)

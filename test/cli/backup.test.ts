@@ -156,12 +156,12 @@ const whole = join(folder, 'whole')
 await runCli(`backup ${whole}`, { env: source })
 const bytes = readFileSync(whole)
 
-/** A row for a file with this content. */
-function refusedFile(content: Buffer, line: RegExp | string): RefusedCommand {
+/** A row for a file with this content, and a part of the line that refuses it. */
+function refusedFile(content: Buffer, part: string): RefusedCommand {
   const name = createHash('sha256').update(content).digest('hex')
   const file = join(folder, name)
   writeFileSync(file, content)
-  return [['restore', file], 1, line]
+  return [['restore', file], 1, new RegExp(RegExp.escape(part))]
 }
 
 /** The backup with other words in its second line, and a checksum that goes with them. */
@@ -183,28 +183,28 @@ t.test('a file that is not as it was made is refused before anything is opened',
   const commands = '"0003_\\u001b[2J","sha256":"0000'
   const title = '$&\\u001b]0;title\\u0007\\n\\u009b2J\\u202e'
   await refuseCommands(t, undefined, [
-    refusedFile(Buffer.alloc(0), /is no backup of Gatehouse/),
-    refusedFile(Buffer.from('hello\n'.repeat(20_000)), /is no backup of Gatehouse/),
-    refusedFile(bytes.subarray(0, 500), /is damaged: it ends too early, at 500 bytes/),
-    refusedFile(bytes.subarray(0, -1), /is damaged: it ends too early/),
-    refusedFile(Buffer.concat([bytes, Buffer.from('x')]), /is damaged: its rows have changed/),
-    refusedFile(altered(bytes.indexOf('"rows":') + 7), /its first lines have changed/),
-    refusedFile(altered(HEAD + 100), /is damaged: its rows have changed/),
+    refusedFile(Buffer.alloc(0), 'is no backup of Gatehouse'),
+    refusedFile(Buffer.from('hello\n'.repeat(20_000)), 'is no backup of Gatehouse'),
+    refusedFile(bytes.subarray(0, 500), 'is damaged: it ends too early, at 500 bytes'),
+    refusedFile(bytes.subarray(0, -1), 'is damaged: it ends too early'),
+    refusedFile(Buffer.concat([bytes, Buffer.from('x')]), 'is damaged: its rows have changed'),
+    refusedFile(altered(bytes.indexOf('"rows":') + 7), 'its first lines have changed'),
+    refusedFile(altered(HEAD + 100), 'is damaged: its rows have changed'),
     refusedFile(
       resealed((text) => text, 'gatehouse backup 2'),
-      /has a format that this program does not know/,
+      'has a format that this program does not know',
     ),
     refusedFile(
       resealed((text) => text.replace(OPS, newer)),
-      /was made by version [\d.]+ with the migration 0003_new, which this program does not have/,
+      ' with the migration 0003_new, which this program does not have',
     ),
     refusedFile(
       resealed((text) => text.replace(/"version":"/, title).replace(OPS, commands)),
-      /was made by version \\u001b\]0;title\\u0007 \\u009b2J\\u202e[\d.]+ with the migration 0003_\\u001b\[2J,/,
+      'was made by version \\u001b]0;title\\u0007 \\u009b2J\\u202e',
     ),
     refusedFile(
       resealed((text) => text.replace(/"made_at":"/, '$&\\ngatehouse: ')),
-      /its first lines do not say what is in it/,
+      'its first lines do not say what is in it',
     ),
     [['restore', join(folder, 'none')], 1, /ENOENT/],
   ])
@@ -236,8 +236,8 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
       resealed((text) => text.replace(sum, '0'.repeat(64))),
       'links.users did not arrive as it was (1 of 1 rows); nothing was changed',
     ),
-    refusedFile(Buffer.concat([bomb, rows]), /a row that is too long/),
-    refusedFile(twice, /the two databases do not have the same tables/),
+    refusedFile(Buffer.concat([bomb, rows]), 'a row that is too long'),
+    refusedFile(twice, 'the two databases do not have the same tables'),
   ])
   await runOk(`restore ${whole}`, { env })
   t.same(await users(), [{ n: 1 }])

@@ -141,22 +141,14 @@ await t.test('replay: a filter is counted, then exactly what was counted is sent
 })
 
 await t.test('replay: a signal ends the command, and the job goes on', async (t) => {
-  const stop = Promise.withResolvers<string>()
-  let [stdout, stderr] = ['', '']
-  const args = `events replay --from ${base} ${filter} ${proof} --to ${receiver.url}/held`
-  const surface = {
-    stdout: (text: string | Buffer) => (stdout += text.toString()),
-    stderr: (text: string) => (stderr += text),
-    stop: stop.promise,
-  }
-  const code = runHere(args, {}, surface)
+  const words = `events replay --from ${base} ${filter} ${proof} --to ${receiver.url}/held`
+  const command = openCommand(t, words.split(' '))
   await until(() => held.length === 2, 'the events to arrive')
-  stop.resolve('SIGINT')
-  t.equal(await code, 1)
+  t.equal(await command.end(), 1)
   const told = /^sending: 0 delivered, 0 failed, 2 not sent; job (\w+) goes on\n$/
-  const [, id] = told.exec(stdout) ?? []
-  t.ok(id, stdout)
-  t.match(stderr, new RegExp(`^job ${id}: a signal ends this command, not the job\n`))
+  const [, id] = told.exec(command.said().stdout) ?? []
+  t.ok(id)
+  t.match(command.said().stderr, `job ${id}: a signal ends this command, not the job\n`)
   for (const answer of held.splice(0)) answer()
   await until(async () => {
     const { text } = await request(`${base}/api/v1/replay-jobs/${id}`)
@@ -201,29 +193,33 @@ await t.test('replay: what is refused sends nothing', async (t) => {
   ])
 })
 
-/** Runs `gatehouse events list --follow`; it ends with the test. */
-function openFollow(t: Owner, args: readonly string[]) {
+/** Runs a command that goes on until `end`, which does what a signal does, or with the test. */
+function openCommand(t: Owner, words: readonly string[]) {
   let [stdout, stderr] = ['', '']
   const stop = Promise.withResolvers<string>()
-  const surface = {
-    stdout: (text: string | Buffer) => (stdout += text.toString()),
-    stderr: (text: string) => (stderr += text),
-    stop: stop.promise,
-  }
-  const run = runHere(['events', 'list', '--follow', ...args], {}, surface)
-  async function end(): Promise<number> {
-    stop.resolve('SIGTERM')
+  const run = runHere(
+    words,
+    {},
+    {
+      stdout: (text) => (stdout += text.toString()),
+      stderr: (text) => (stderr += text),
+      stop: stop.promise,
+    },
+  )
+  function end(): Promise<number> {
+    stop.resolve('SIGINT')
     return run
   }
   t.teardown(end)
-  const lines = () => stdout.split('\n').filter((line) => line !== '')
-  return {
-    ids: () => lines().map((line) => Number(/^(?:\{"id":)?(\d+)/.exec(line)?.[1])),
-    lines,
-    said: () => stderr,
-    end,
-    run,
-  }
+  return { said: () => ({ stdout, stderr }), end, run }
+}
+
+/** The same for `gatehouse events list --follow`. */
+function openFollow(t: Owner, args: readonly string[]) {
+  const { said, end, run } = openCommand(t, ['events', 'list', '--follow', ...args])
+  const lines = () => said().stdout.split('\n').filter(Boolean)
+  const ids = () => lines().map((line) => Number(/\d+/.exec(line)?.[0]))
+  return { ids, lines, said: () => said().stderr, end, run }
 }
 
 await t.test('follow: what is stored, then what comes, over lost connections', async (t) => {

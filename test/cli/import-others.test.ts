@@ -174,7 +174,7 @@ t.test('a name of golink becomes a slug that visitors find', async (t) => {
   t.match(again.totals, { created: 1, unchanged: 5, users: 0 }, 'what nobody owned has an owner')
 
   const commands = '{"Short": "\\u001b[2Jx", "Long": "https://a.test/{{\\u001b[0m}}"}\n'
-  const { stdout } = await runCli(['import', '-'], { env, input: commands })
+  const { stdout } = await runCli('import -', { env, input: commands })
   t.match(stdout, 'refused')
   t.notMatch(stdout, '\u001b', 'a terminal is not commanded by a file')
 })
@@ -182,7 +182,7 @@ t.test('a name of golink becomes a slug that visitors find', async (t) => {
 t.test('answers of Shlink', async (t) => {
   const env = await server.env(t)
   const input = await exported('shlink.json')
-  await runCli(['user', 'add', 'ann@example.com'], { env })
+  await runCli('user add ann@example.com', { env })
   const lost = 'without the tags käse; 72 of 400 visits are left; without its redirect rules'
   const domain = 'of example.com; passes queries on, which it did not; closed to search engines'
   const flags = ['--owner', 'ann@example.com']
@@ -245,7 +245,7 @@ t.test('the CSV of Shlink’s web client is known by its header', async (t) => {
 
 t.test('answers of kutt', async (t) => {
   const env = await server.env(t)
-  await runCli(['user', 'add', 'ann@example.com'], { env })
+  await runCli('user add ann@example.com', { env })
   const flags = ['--owner', 'ann@example.com']
   await importAll(env, await exported('kutt.json'), flags, [
     '1 6xy8kp created was "6Xy8Kp"',
