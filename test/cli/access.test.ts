@@ -83,7 +83,12 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
   t.equal(names, 'chat code_host payments generic:anybody generic:ready')
   t.match(found[0], { trust_mode: 'signed', enabled: false, secret_status: 'missing' })
   const open = { trust_mode: 'open', enabled: true, secret_status: 'none-by-design' }
-  t.match(found[3], { ...open, family: 'webhook', path: '/webhooks/generic/anybody', channel: null })
+  t.match(found[3], {
+    ...open,
+    family: 'webhook',
+    path: '/webhooks/generic/anybody',
+    channel: null,
+  })
   t.match(found[4], { trust_mode: 'token', enabled: true, secret_status: 'configured' })
   const table = await run(env, 'provider list')
   t.match(table.stdout, /^NAME +TRUST +STATE +SECRET +PATH\nchat .*(\n.*){3}\ngeneric:ready .*\n$/)

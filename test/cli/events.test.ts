@@ -7,7 +7,7 @@ import { addProvider, deliver, post, postForm, startHooks, type Ack } from '../h
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
-import { attemptsOf, startReceiver } from '../helpers/replays.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'

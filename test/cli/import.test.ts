@@ -237,7 +237,7 @@ t.test('files that are none of ours', async (t) => {
     refused('slug,title\n', 'header must have the column url'),
     refused('slug,url,Slug\n', 'header has the column Slug twice'),
     refused(`slug,url${',x'.repeat(200)}\n`, 'header has 202 columns; 200 at most'),
-    refused(Buffer.from('slug,\u00fc\n', 'latin1'), /first line is not UTF-8/),
+    refused(Buffer.from('slug,\u00fc\n', 'latin1'), 'first line is not UTF-8'),
     refused('{"name": "x"}\n', 'is JSON, and its links have name. A link needs slug and url'),
     [['import', '/no/such/file'], 1, "ENOENT: no such file or directory, open '/no/such/file"],
     [

@@ -98,19 +98,6 @@ await t.test('a link is restored without names that are taken, or under another'
   t.equal(await leadsTo(base, '/found-again'), 'https://lost.test/')
 })
 
-await t.test('signs that nobody sees or means lead to the link', async (t) => {
-  await makeLink(ann, 'well-known', { append_path: true })
-  for (const path of [
-    '//well-known',
-    '/well%C2%AD-kn%E2%80%8Bown',
-    '/well%E2%80%93known',
-    '/well–known',
-  ]) {
-    t.equal(await leadsTo(base, encodeURI(decodeURI(path))), 'https://well-known.test/', path)
-  }
-  t.equal(await leadsTo(base, '//well-known/a'), 'https://well-known.test/a')
-})
-
 await t.test('names that are refused', async (t) => {
   const link = await makeLink(ann, 'named', { aliases: ['named-too'] })
   await makeLink(bob, 'taken', { aliases: ['taken-too'] })

@@ -59,19 +59,6 @@ function refuse(t: Test, by: Caller, link: Link, refusals: readonly Refusal[]) {
   return by.refused(t, () => Promise.all(parts.map((path) => root.read(path))), refusals)
 }
 
-await t.test('a role counts at once, for tokens that are there', async (t) => {
-  const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
-  await setRole(root, bob, 'admin')
-  await expectStatus(200, bob.api('GET', `/links/${hidden.id}`))
-  const upper = await setRole(bob, { id: root.id.toUpperCase() }, 'user')
-  t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
-  refuses(t, await setRole(root, root, 'admin'), FORBIDDEN, 'nobody helps themselves')
-  await expectStatus(200, setRole(bob, root, 'admin'))
-  await expectStatus(200, setRole(root, bob, 'user'))
-  refuses(t, await bob.api('GET', '/admin/links'), FORBIDDEN)
-  refuses(t, await bob.api('GET', `/links/${hidden.id}`), FORBIDDEN)
-})
-
 await t.test('owners and shares: who adds and removes whom', async (t) => {
   const link = await makeLink(eve, 'shared', { visibility: 'secure' })
   const path = `/links/${link.id}`

@@ -164,6 +164,10 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
     'team%2Ddocs',
     '%54eam-docs',
     'team-docs%E2%80%A6',
+    // Signs that nobody sees or means: a soft hyphen, a space without width, another dash, a second slash.
+    'te%C2%ADam-d%E2%80%8Bocs',
+    'team%E2%80%93docs',
+    '/team-docs',
   ]) {
     t.equal(await leadsTo(base, `/${spelling}`), 'https://docs.test/team?x=1#top', spelling)
   }
