@@ -143,7 +143,7 @@ await t.test('each refusal says what to do, and nothing is stored', async (t) =>
     [['send-sample', 'No Name'], 2, 'PROVIDER must be the name of a provider'],
     [sample('chat --token-stdin --scheme hmac'), 2, 'chat has a scheme of its own'],
     [sample('chat --to ftp://a'), 2, to],
-    [sample('chat --to http://u:pw@a/'), 2, '--to must be'],
+    [sample('chat --to http://u:pw@a/'), 2, /^(?!.*pw).*--to must be/],
   ])
 })
 

@@ -285,19 +285,15 @@ t.test('wrong usage of provider', async (t) => {
   const value = secret('given-as-flag')
   const noArgument = /^gatehouse: --secret must be - for .* a secret is no argument$/
   const body = '--answer-body must be text of 4096 bytes at most'
+  const overlap =
+    '--overlap must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 30d at most'
   await refuseCommands(t, undefined, [
     ...refusedRows('provider', 2, [
       ['add a --open --signed', '--open and --signed exclude each other'],
       [`add a --signed --secret ${value}`, noArgument],
       [`rotate a --secret=${value}`, noArgument],
-      [
-        'rotate a --overlap 1w',
-        '--overlap must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 30d at most',
-      ],
-      [
-        'rotate a --overlap 31d',
-        '--overlap must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 30d at most',
-      ],
+      ['rotate a --overlap 1w', overlap],
+      ['rotate a --overlap 31d', overlap],
       ['alarm a', 'Missing --expect, --burst or --off'],
       ['alarm a --expect 1w', '--expect must be a whole number with'],
       ['alarm a --burst x', '--burst must be a whole number'],

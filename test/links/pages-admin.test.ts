@@ -94,7 +94,7 @@ await t.test('a role is given and taken; one’s own is not lost by accident', a
 
   const upper = role({ id: eve.id.toUpperCase() })
   const refused = await eve.post(upper, { role: 'user', acknowledge_own: 'no' })
-  t.match([refused.status, refused.json()], [400, { error: /your own admin role/ }])
+  t.match([refused.status, refused.json()], [400, { error: 'your own admin role' }])
   const gone = await eve.post(role(eve), { role: 'user', acknowledge_own: 'true' }, NAVIGATION)
   t.match(gone, { status: 303, headers: { location: '/-/' } })
   await expectStatus(403, eve.get(USERS), 'at once')

@@ -279,8 +279,8 @@ await t.test(
 
     const { host } = new URL(direct.base)
     t.match(await operator.text('/-/new'), `${host}/</span>`, 'with the port')
+    t.match(await operator.text('/-/slug?slug=docs'), `${host}/docs is free.`)
     for (const [LINKS_BASE_URL, shown] of [
-      ['', `>${host}/docs is free.`],
       ['https://go.example.com', '>go/docs is free.'],
       ['https://go.example.com:8443', '>go.example.com:8443/docs is free.'],
     ] as const) {

@@ -445,6 +445,7 @@ await t.test('what is old is removed, and sums stay', async (t) => {
   const list = await root.get('/-/all?sort=clicks')
   t.equal(slugsIn(list.text).at(-1), 'never', 'links stay in the order of all their clicks')
   t.match(list.text, '>410<')
-  const [path = ''] = /\/-\/links\/[0-9a-f-]+(?=[^]*data-slug="calm")/.exec(list.text) ?? []
+  // The first row is that of busy.
+  const [path = ''] = /\/-\/links\/[0-9a-f-]+/.exec(list.text) ?? []
   t.match(await root.text(path), /145 people[^]*title busy 0[^]*title busy 49/)
 })
