@@ -9,7 +9,7 @@ import { backends } from '../helpers/backends.ts'
 import { runOk, FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { exitOf, spawnProgram, type Env } from '../helpers/program.ts'
+import type { Env } from '../helpers/program.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -85,9 +85,10 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   })
 
   await t.test('a command that has had enough does not wait for its input’s end', async (t) => {
-    const early = spawnProgram(['import', '-', '--owner', 'no@example.com'], env)
-    early.stdin.write('slug,url\n')
-    t.match(await exitOf(early), { code: 1 })
+    const stdin = new PassThrough()
+    stdin.write('slug,url\n')
+    const surface = { stdin, stdout: () => undefined, stderr: () => undefined }
+    t.equal(await runHere('import - --owner no@example.com', env, surface), 1)
   })
 
   await t.test('a server that dies in between is a failure', (t) => diesBetween(t, env, server))
