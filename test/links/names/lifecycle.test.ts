@@ -183,7 +183,7 @@ await t.test('max_visits is exact on one instance', async (t) => {
       () => ann.api('POST', `/links/${id}/history/${made[0]?.id}/restore`),
     ]
     let redirected = 0
-    for (let n = 0; n < 16; n++) {
+    for (let n = 0; n < 40; n++) {
       redirected += await redirectedOf([`/${names[0]}`])
       await changes[n % changes.length]?.()
     }
