@@ -50,32 +50,27 @@ t.test('provider and endpoint beside a server', async (t) => {
   t.match(added, { stderr: /generic:ci created, disabled.*provider enable ci/ })
   const first = madeBy(t, added)
   await delivers('ci', first, 403)
-  const enabled = await run(env, 'provider enable ci')
-  t.same(enabled, { code: 0, stdout: '', stderr: 'ci is enabled\n' })
-  await delivers('ci', first, 202)
   const rotated = await run(env, 'provider rotate generic:ci --overlap 0')
-  t.match(rotated, { stderr: /generic:ci has a new token/ })
+  t.match(rotated, { stderr: 'generic:ci has a new token' })
   const second = madeBy(t, rotated)
-  await delivers('ci', first, 403)
-  await delivers('ci', second, 202)
-  const disabled = await run(env, 'provider disable ci')
-  t.same(disabled, { code: 0, stdout: '', stderr: 'ci is disabled\n' })
-  await delivers('ci', second, 403)
-  const removed = await run(env, 'provider remove ci')
-  t.match(removed, { code: 0, stdout: '', stderr: /ci is removed; its events stay/ })
-  await delivers('ci', second, 404)
+  for (const [words, stderr, name, status] of [
+    ['enable ci', 'ci is enabled\n', 'ci', 202],
+    ['disable ci', 'ci is disabled\n', 'ci', 403],
+    ['remove ci', 'ci is removed; its events stay', 'ci', 404],
+    ['add anybody --open --enable', 'generic:anybody created, enabled\n', 'anybody', 202],
+  ] as const) {
+    t.match(await run(env, `provider ${words}`), { code: 0, stdout: '', stderr })
+    await delivers(name, second, status)
+    if (words === 'enable ci') await delivers('ci', first, 403)
+  }
   const log = await request(`${base}/log?provider=generic:ci`)
   t.match(log.text, /data-id="\d+"/)
-  const open = await run(env, 'provider add anybody --open --enable')
-  t.same(open, { code: 0, stdout: '', stderr: 'generic:anybody created, enabled\n' })
-  await delivers('anybody', 'whatever-token', 202)
 
-  const made = await run(env, 'endpoint add agent')
-  const token = madeBy(t, made)
+  const token = madeBy(t, await run(env, 'endpoint add agent'))
   const status = async () =>
     (await modern({ url: `${base}/mcp/agent`, token }, 'tools/list')).status
   await until(async () => (await status()) === 200, 'the endpoint')
-  t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: /agent is revoked/ })
+  t.match(await run(env, 'endpoint revoke agent'), { code: 0, stderr: 'agent is revoked' })
   await until(async () => (await status()) === 401, 'its end')
 })
 
@@ -84,17 +79,13 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
   madeBy(t, await run(env, 'provider add ready --enable'))
   await run(env, 'provider add anybody --open --enable')
   const found = await rowsOf(env, 'provider list')
-  t.same(
-    found.map(({ name }) => name),
-    ['chat', 'code_host', 'payments', 'generic:anybody', 'generic:ready'],
-  )
+  const names = found.map(({ name }) => name).join(' ')
+  t.equal(names, 'chat code_host payments generic:anybody generic:ready')
   t.match(found[0], { trust_mode: 'signed', enabled: false, secret_status: 'missing' })
-  t.same(found[3], {
-    name: 'generic:anybody',
+  const open = { trust_mode: 'open', enabled: true, secret_status: 'none-by-design' }
+  t.match(found[3], {
+    ...open,
     family: 'webhook',
-    trust_mode: 'open',
-    enabled: true,
-    secret_status: 'none-by-design',
     path: '/webhooks/generic/anybody',
     channel: null,
   })
@@ -147,26 +138,26 @@ t.test('lists of providers and endpoints, and what is refused', async (t) => {
       ['add generic:ready', there],
       ['add code_host', signed],
       ['add generic:chat', signed],
-      ['rotate anybody', /There is no provider "generic:anybody" with a token/],
-      ['rotate chat', /stored encrypted: set GATEHOUSE_SECRET_KEY/],
-      ['remove chat', /There is no provider "chat"/],
+      ['rotate anybody', 'There is no provider "generic:anybody" with a token'],
+      ['rotate chat', 'Signing secrets are stored encrypted: set GATEHOUSE_SECRET_KEY'],
+      ['remove chat', 'There is no provider "chat"'],
     ]),
     ...['UPPER', '_first', 'a'.repeat(65), 'queue:x'].map(
-      (name) => [`provider add ${name}`, 1, /The name must be/] as const,
+      (name) => [`provider add ${name}`, 1, 'The name must be'] as const,
     ),
     ...['enable', 'disable', 'rotate', 'remove'].map(
       (action) => [`provider ${action} nobody`, 1, nobody] as const,
     ),
-    ['endpoint add agent', 1, /"agent" already/],
-    ['endpoint add Agent', 1, /1 to 64 of a-z/],
-    ['endpoint revoke none', 1, /no endpoint "none"/],
+    ['endpoint add agent', 1, 'There is an endpoint "agent" already'],
+    ['endpoint add Agent', 1, 'The name must be 1 to 64 of a-z'],
+    ['endpoint revoke none', 1, 'There is no endpoint "none"'],
   ])
 })
 
 t.test('users and tokens: two commands, then the first request', async (t) => {
   const env = await postgres.emptyEnv(t)
   const added = await run(env, 'user add Ann@Example.com --name Ann')
-  t.match(added, { code: 0, stdout: '', stderr: /^ann@example\.com is a user now; .*\n$/ })
+  t.match(added, { code: 0, stdout: '', stderr: 'ann@example.com is a user now; ' })
   t.match(added.stderr, 'gatehouse token create ann@example.com', 'says what comes next')
   t.same(await rowsOf(env, 'token list ann@example.com'), [])
   const usual = await run(env, 'token create Ann@Example.com')
@@ -184,14 +175,7 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   t.match(await run(env, 'user add root@example.com --admin'), { code: 0, stdout: '' })
   const people = await rowsOf(env, 'user list')
   t.match(people, [
-    {
-      id: /^[0-9a-f-]{36}$/,
-      email: EMAIL,
-      display_name: 'Ann',
-      role: 'user',
-      created_at: /^\d{4}-.*\.\d{3}Z$/,
-      disabled_at: null,
-    },
+    { email: EMAIL, display_name: 'Ann', role: 'user', disabled_at: null },
     // A server makes the local operator when it starts.
     { email: 'operator@localhost', role: 'admin' },
     { email: 'root@example.com', display_name: 'root', role: 'admin' },
@@ -200,10 +184,7 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   const promoted = await run(env, 'user role Ann@example.com admin')
   t.same(promoted, { code: 0, stdout: '', stderr: 'ann@example.com has role admin now\n' })
   const list = await run(env, 'user list')
-  t.match(
-    list.stdout,
-    /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@example\.com +Ann +admin +\d{4}-/,
-  )
+  t.match(list.stdout, /^EMAIL +NAME +ROLE +CREATED +DISABLED\nann@\S+ +Ann +admin /)
 
   const limited = await run(env, `token create ${EMAIL} --name ci --scope create --expires 30d`)
   t.match(limited.stderr, /^token "ci" of .*, scope create, until \d{4}-.*Z, is shown this once/)
@@ -220,24 +201,31 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   t.equal(lives, 30 * DAY_MS, 'from now on')
   t.same(Object.keys(more), ['name', 'scope', 'last_used_at'], 'and no hash')
   const table = (await run(env, `token list ${EMAIL}`)).stdout
-  t.match(table, /^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED\n[0-9a-f-]{36} +ci +create /)
+  t.match(table, /^ID +NAME +SCOPE +CREATED +EXPIRES +LAST USED\n.* ci +create /)
   t.match(table, /command line +full +\S+ +never +/)
   const revoked = await run(env, `token revoke ${id}`)
   t.same(revoked, { code: 0, stdout: '', stderr: `token ${id} is revoked\n` })
   t.equal(await call(creator, 'GET', '/users/me'), 401, 'it is no token any more')
   t.equal(await call(full, 'GET', '/users/me'), 200, 'the other one is')
 
-  const words = (line: string) => line.split(' ')
-  const bob = /no user has the e-mail address "bob@example\.com"/
+  const bob = 'no user has the e-mail address "bob@example.com"'
   const tokens = () => postgres.query(env, 'select count(*)::int as n from links.tokens')
   const users = async () => [await rowsOf(env, 'user list'), await tokens()]
   await refuseCommands(t, { env, state: users }, [
-    [words('user add ANN@example.com'), 1, /there is a user with this e-mail address already/],
-    [words('user add ann'), 1, /must look like name@example\.com/],
-    [words(`user add bob@example.com --name ${'x'.repeat(101)}`), 1, /1 to 100 characters/],
-    [words('user role bob@example.com admin'), 1, bob],
-    [words('token create bob@example.com'), 1, /"bob@.*gatehouse user add EMAIL/],
-    [words('token list bob@example.com'), 1, bob],
-    [words(`token revoke ${id}`), 1, `there is no token ${id}`],
+    ['user add ANN@example.com', 1, 'there is a user with this e-mail address already'],
+    ['user add ann', 1, 'email must look like name@example.com'],
+    [
+      `user add bob@example.com --name ${'x'.repeat(101)}`,
+      1,
+      'name must have 1 to 100 characters',
+    ],
+    ['user role bob@example.com admin', 1, bob],
+    [
+      'token create bob@example.com',
+      1,
+      'no user has the e-mail address "bob@example.com"; add one with: gatehouse user add EMAIL',
+    ],
+    ['token list bob@example.com', 1, bob],
+    [`token revoke ${id}`, 1, `there is no token ${id}`],
   ])
 })

@@ -17,33 +17,35 @@ await t.test('the command, beside a server and without one', async (t) => {
   await command(env, 0, 'user', 'add', 'ann@example.com')
   await postForm(server.hooks, '/providers', { name: 'page', trust_mode: 'token' })
 
-  const expected = [
-    { actor: 'operator', action: 'provider add', service: 'hooks', subject: 'generic:page' },
-    { actor: 'command', action: 'user add', service: 'links', subject: 'ann@example.com' },
-    { actor: 'command', action: 'provider add', service: 'hooks', subject: 'generic:beside' },
-    { actor: 'command', action: 'user add', service: 'links', subject: 'operator@localhost' },
-    { actor: 'command', action: 'provider add', service: 'hooks', subject: 'generic:before' },
+  const all = [
+    'operator: provider add hooks generic:page',
+    'command: user add links ann@example.com',
+    'command: provider add hooks generic:beside',
+    'command: user add links operator@localhost',
+    'command: provider add hooks generic:before',
   ]
   const lines = await auditOf(env)
-  t.match(lines, expected)
-  t.equal(lines.length, expected.length)
-  for (const line of lines) {
-    t.same(Object.keys(line), ['at', 'actor', 'action', 'service', 'subject'])
-    t.match(line.at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  for (const { at } of lines) t.match(at, /^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/)
+  const of = async (flags = '') =>
+    (await auditOf(env, ...flags.split(' ').filter(Boolean))).map(
+      ({ actor, action, service, subject }) => `${actor}: ${action} ${service} ${subject}`,
+    )
+  for (const [flags, expected] of [
+    ['', all],
+    ['--service links', [all[1], all[3]]],
+    ['--service ops', []],
+    ['--limit 1', all.slice(0, 1)],
+    [`--since ${lines[1]?.at}`, all.slice(0, 2)],
+    ['--since 1h', all],
+    ['--since 2999-01-31T12:00:00Z', []],
+  ] as const) {
+    t.same(await of(flags), expected, flags)
   }
-  const of = async (...flags: readonly string[]) =>
-    (await auditOf(env, ...flags)).map(({ subject }) => subject)
-  t.same(await of('--service', 'links'), ['ann@example.com', 'operator@localhost'])
-  t.same(await of('--service', 'ops'), [])
-  t.same(await of('--limit', '1'), ['generic:page'])
-  t.same(await of('--since', lines[1]?.at ?? ''), ['generic:page', 'ann@example.com'])
-  t.equal((await of('--since', '1h')).length, 5)
-  t.same(await of('--since', '2999-01-31T12:00:00Z'), [])
 
   await refuseCommands(t, { env, state: () => auditOf(env) }, [
-    ['audit --service all', 2, /--service/],
-    ['audit --limit 100001', 2, /--limit/],
-    ['audit --since yesterday', 2, /--since/],
+    ['audit --service all', 2, '--service'],
+    ['audit --limit 100001', 2, '--limit'],
+    ['audit --since yesterday', 2, '--since'],
   ])
   const { stdout } = await runCli('audit --limit 2', { env })
   const [head = '', first = '', ...more] = stdout.split('\n')
@@ -51,11 +53,7 @@ await t.test('the command, beside a server and without one', async (t) => {
   t.match(first, /^\S+Z {2}operator {18}provider add {10}hooks {4}generic:page$/)
   t.equal(more.length, 2)
   await server.stop()
-  t.same(
-    await of(),
-    expected.map(({ subject }) => subject),
-    'the same without a server',
-  )
+  t.same(await of(), all, 'the same without a server')
 })
 
 await t.test('no change is made without its line, and no line is faked', async (t) => {
@@ -97,7 +95,7 @@ await t.test('lines are kept for a time, and so many at most', async (t) => {
   const year = await startServer(t, { services: ['hooks'], env })
   await until(async () => (await count()) === 3, 'what is a year old to be removed')
   await year.stop()
-  t.match(year.logs().join('\n'), /"msg":"pruned","changes":2/)
+  t.match(year.logs().join('\n'), '"msg":"pruned","changes":2')
   const month = { ...env, GATEHOUSE_AUDIT_DAYS: '30' }
   const short = await startServer(t, { services: ['hooks'], env: month })
   await until(async () => (await count()) === 0, 'what is a month old to be removed')

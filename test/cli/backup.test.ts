@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { zstdCompressSync } from 'node:zlib'
 import client from 'postgres'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
@@ -28,9 +28,10 @@ insert into hooks.events (provider, trust, external_id, headers, payload, receiv
 select 'generic:odd', 2, 'large-' || i, '[]', decode(repeat(md5(i::text), 131072 / (1 + 2 * (i - 1))), 'hex'), now()
   from generate_series(1, 2) i`
 
-t.test('a backup moves a database from one engine to the other and back', async (t) => {
+// secret-key.test.ts moves one from the embedded engine to a server.
+t.test('a backup moves a database from a server to the embedded engine', async (t) => {
   const folder = await temporaryFolder(t, 'backups')
-  const [first, second] = [join(folder, 'first'), join(folder, 'second')]
+  const first = join(folder, 'first')
   const source = await postgres.env(t)
   await postgres.query(source, seedStatements({ events: 1_000, links: 60, sessions: 6 }))
   await postgres.query(source, LARGE)
@@ -40,8 +41,8 @@ t.test('a backup moves a database from one engine to the other and back', async 
   const made = await runCli(`backup ${first} --json`, { env: source })
   t.match(made, { code: 0, stderr: /: \d+ bytes\n$/ })
   const { bytes, tables } = JSON.parse(made.stdout)
-  t.equal(bytes, statSync(first).size)
-  t.equal(statSync(first).mode & 0o777, 0o600, 'for its owner alone')
+  const { size, mode } = statSync(first)
+  t.same([size, mode & 0o777], [bytes, 0o600], 'for its owner alone')
   t.match(
     tables.find(({ name }: { name: string }) => name === 'hooks.events'),
     { rows: 1_004, sha256: /^[0-9a-f]{64}$/, next_id: 1_006 },
@@ -53,30 +54,11 @@ t.test('a backup moves a database from one engine to the other and back', async 
   t.match(await runCli(`restore ${first}`, { env: other }), {
     code: 0,
     stdout: /^hooks\.events +1004 /m,
-    stderr: / restored and verified\nsecrets of 1 target of notices need the key of the backup's /,
+    stderr: " restored and verified\nsecrets of 1 target of notices need the key of the backup's ",
   })
-  await runOk(`backup ${second}`, { env: other })
-  sameRows(t, first, second)
-
-  const target = await postgres.emptyEnv(t)
-  await runOk(`restore ${second}`, { env: target })
-  t.same(await contentsOf(postgres, target), wanted, 'every row of every table is the same')
-  await runOk(`backup ${second} --force`, { env: target })
-  sameRows(t, first, second)
-  t.same(readdirSync(folder).toSorted(), ['first', 'second'], 'nothing else is left')
+  t.same(await contentsOf(embedded, other), wanted, 'every row of every table is the same')
+  t.same(readdirSync(folder), ['first'], 'nothing else is left')
 })
-
-/** Two backups of the same rows: they differ in the time, and in how the rows were compressed. */
-function sameRows(t: Test, one: string, two: string): void {
-  const files = [readFileSync(one), readFileSync(two)]
-  const [rows, others] = files.map((file) => zstdDecompressSync(file.subarray(HEAD)))
-  t.ok(rows?.equals(others ?? Buffer.alloc(0)), 'the same bytes after the first lines')
-  const [head, other] = files.map((file) =>
-    JSON.parse(file.toString('utf8', file.indexOf('\n'), HEAD)),
-  )
-  const own = { made_at: '', bytes: 0, sha256: '' }
-  t.same({ ...other, ...own }, { ...head, ...own })
-}
 
 /** A database as an older program left it. */
 async function olderDatabase(): Promise<Env> {
@@ -98,7 +80,7 @@ t.test('a backup of an older database is restored and brought up to date', async
 
   const env = await postgres.emptyEnv(t)
   const restored = await runCli(`restore ${file}`, { env })
-  t.match(restored, { code: 0, stderr: /^applied 0002_links\n/ })
+  t.match(restored, { code: 0, stderr: 'applied 0002_links\n' })
   const events = 'select id, payload, external_id from hooks.events order by id'
   t.same(await postgres.query(env, events), await postgres.query(old, events))
   await refused(
@@ -174,12 +156,12 @@ const whole = join(folder, 'whole')
 await runCli(`backup ${whole}`, { env: source })
 const bytes = readFileSync(whole)
 
-/** A row for a file with this content. */
-function refusedFile(content: Buffer, line: RegExp | string): RefusedCommand {
+/** A row for a file with this content, and a part of the line that refuses it. */
+function refusedFile(content: Buffer, part: string): RefusedCommand {
   const name = createHash('sha256').update(content).digest('hex')
   const file = join(folder, name)
   writeFileSync(file, content)
-  return [['restore', file], 1, line]
+  return [['restore', file], 1, new RegExp(RegExp.escape(part))]
 }
 
 /** The backup with other words in its second line, and a checksum that goes with them. */
@@ -201,28 +183,28 @@ t.test('a file that is not as it was made is refused before anything is opened',
   const commands = '"0003_\\u001b[2J","sha256":"0000'
   const title = '$&\\u001b]0;title\\u0007\\n\\u009b2J\\u202e'
   await refuseCommands(t, undefined, [
-    refusedFile(Buffer.alloc(0), /is no backup of Gatehouse/),
-    refusedFile(Buffer.from('hello\n'.repeat(20_000)), /is no backup of Gatehouse/),
-    refusedFile(bytes.subarray(0, 500), /is damaged: it ends too early, at 500 bytes/),
-    refusedFile(bytes.subarray(0, -1), /is damaged: it ends too early/),
-    refusedFile(Buffer.concat([bytes, Buffer.from('x')]), /is damaged: its rows have changed/),
-    refusedFile(altered(bytes.indexOf('"rows":') + 7), /its first lines have changed/),
-    refusedFile(altered(HEAD + 100), /is damaged: its rows have changed/),
+    refusedFile(Buffer.alloc(0), 'is no backup of Gatehouse'),
+    refusedFile(Buffer.from('hello\n'.repeat(20_000)), 'is no backup of Gatehouse'),
+    refusedFile(bytes.subarray(0, 500), 'is damaged: it ends too early, at 500 bytes'),
+    refusedFile(bytes.subarray(0, -1), 'is damaged: it ends too early'),
+    refusedFile(Buffer.concat([bytes, Buffer.from('x')]), 'is damaged: its rows have changed'),
+    refusedFile(altered(bytes.indexOf('"rows":') + 7), 'its first lines have changed'),
+    refusedFile(altered(HEAD + 100), 'is damaged: its rows have changed'),
     refusedFile(
       resealed((text) => text, 'gatehouse backup 2'),
-      /has a format that this program does not know/,
+      'has a format that this program does not know',
     ),
     refusedFile(
       resealed((text) => text.replace(OPS, newer)),
-      /was made by version [\d.]+ with the migration 0003_new, which this program does not have/,
+      ' with the migration 0003_new, which this program does not have',
     ),
     refusedFile(
       resealed((text) => text.replace(/"version":"/, title).replace(OPS, commands)),
-      /was made by version \\u001b\]0;title\\u0007 \\u009b2J\\u202e[\d.]+ with the migration 0003_\\u001b\[2J,/,
+      'was made by version \\u001b]0;title\\u0007 \\u009b2J\\u202e',
     ),
     refusedFile(
       resealed((text) => text.replace(/"made_at":"/, '$&\\ngatehouse: ')),
-      /its first lines do not say what is in it/,
+      'its first lines do not say what is in it',
     ),
     [['restore', join(folder, 'none')], 1, /ENOENT/],
   ])
@@ -239,7 +221,8 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
   }
   const first = bytes.toString('utf8', 0, HEAD)
   const [, sum = ''] = /"name":"links\.users","rows":1,"sha256":"([0-9a-f]{64})"/.exec(first) ?? []
-  const rows = zstdCompressSync(Buffer.alloc(200 * 1024 * 1024, ' '))
+  // A row has 128 MiB at most.
+  const rows = zstdCompressSync(Buffer.alloc(129 * 1024 * 1024, ' '))
   const bomb = resealed((text) => {
     const sha256 = createHash('sha256').update(rows).digest('hex')
     return JSON.stringify({ ...JSON.parse(text), bytes: rows.length, sha256 })
@@ -253,8 +236,8 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
       resealed((text) => text.replace(sum, '0'.repeat(64))),
       'links.users did not arrive as it was (1 of 1 rows); nothing was changed',
     ),
-    refusedFile(Buffer.concat([bomb, rows]), /a row that is too long/),
-    refusedFile(twice, /the two databases do not have the same tables/),
+    refusedFile(Buffer.concat([bomb, rows]), 'a row that is too long'),
+    refusedFile(twice, 'the two databases do not have the same tables'),
   ])
   await runOk(`restore ${whole}`, { env })
   t.same(await users(), [{ n: 1 }])
@@ -277,13 +260,13 @@ t.test('only an empty database is restored into, and none of another version', a
   )
   t.match(await runCli(`restore ${whole}`, { env: source }), {
     code: 0,
-    stderr: /is what the database has already\n$/,
+    stderr: 'is what the database has already\n',
   })
   await postgres.query(env, 'delete from audit.changes')
   await refused(t, env, /links\.users holds rows already/)
   // As the first start leaves it.
   const started = await runCli(`restore ${whole}`, { env: await postgres.env(t) })
-  t.match(started, { code: 0, stderr: / restored and verified\n$/ })
+  t.match(started, { code: 0, stderr: ' restored and verified\n' })
 
   const newer = await postgres.env(t)
   await postgres.query(newer, `insert into gatehouse.migrations values (9999, '9999_future', '')`)

@@ -23,7 +23,7 @@ const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hoo
 const UNSEEN =
   "a proxy that leaves no sign of itself can't be seen, and everybody who comes through it counts as a user of this machine"
 
-/** All lines about some things, `LEVEL DETAIL` each. */
+/** All lines about some things, `LEVEL DETAIL` each, or a part of it. */
 type Found = Readonly<Record<string, readonly (string | RegExp)[]>>
 
 /** Runs `check`, and expects its code and all lines about these things. */
@@ -37,12 +37,8 @@ async function finds(
   const found = await check({ ...data, ...env }, services)
   t.equal(found.code, code, JSON.stringify(lines))
   for (const [what, wanted] of Object.entries(lines)) {
-    const told = found.about(what)
-    t.equal(told.length, wanted.length, what)
-    for (const [at, line] of wanted.entries()) {
-      if (typeof line === 'string') t.equal(told[at], line)
-      else t.match(told[at], line)
-    }
+    t.match(found.about(what), wanted, what)
+    t.equal(found.about(what).length, wanted.length, what)
   }
 }
 
@@ -65,7 +61,7 @@ t.test('nothing is created by looking', async (t) => {
   const several = await check(env, ['--instances', '2'])
   t.equal(several.code, 1)
   t.match(several.about('database'), [
-    /^fail GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set/,
+    'fail GATEHOUSE_INSTANCES is 2, and the embedded database serves one process: set',
   ])
   t.notOk(existsSync(directory), 'no folder')
 
@@ -83,7 +79,7 @@ await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => 
   await finds(t, env, 0, {
     'data directory': [`ok ${env['GATEHOUSE_DATA_DIR']}`],
     'free space': isEmbedded ? [/^ok [\d.]+ [MG]iB in /] : [],
-    database: [isEmbedded ? /^ok embedded in / : /^ok Postgre/],
+    database: [isEmbedded ? /^ok embedded in / : 'ok Postgre'],
     clock: [/^ok 0\.\d{3} s (ahead of|behind) the database's \(give or take 0\./],
     migrations: [/^ok \d+ applied$/],
   })
@@ -112,7 +108,7 @@ t.test('signing secrets that the present key opens, or not', async (t) => {
     })
   }
   await signing(other, 'provider', 'rotate', 'one', '--overlap', '1h')
-  await finds(t, other, 0, { 'generic:one': [/^warn its previous signing secret/] })
+  await finds(t, other, 0, { 'generic:one': ['warn its previous signing secret'] })
 })
 
 t.test('a database that is away, said without its password', async (t) => {
@@ -169,14 +165,14 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
   await finds(t, wrong, 1, {
     configuration: [
       /^fail DATABASE_URL is not valid .*expected a postgres:/,
-      /^fail HOOKS_ADDR is not valid/,
-      /^fail HOOKS_FRESHNESS_S is not valid/,
+      'fail HOOKS_ADDR is not valid',
+      'fail HOOKS_FRESHNESS_S is not valid',
       'warn unknown in the environment and ignored: OPS_X; see gatehouse help settings for the names that count',
       'warn HOOKS_QUEUE_CHANNELS has no effect without HOOKS_QUEUE_URL: set that too',
       'warn GATEHOUSE_GROUPS_HEADER has no effect without GATEHOUSE_TRUSTED_PROXIES: set that too',
     ],
     'data directory': [`ok ${data.GATEHOUSE_DATA_DIR}`],
-    LINKS_ADDR: [/^ok /],
+    LINKS_ADDR: ['ok '],
     HOOKS_ADDR: [],
     database: [],
   })
@@ -267,7 +263,7 @@ t.test('addresses', async (t) => {
     HOOKS_ADDR: [
       'fail this host has no address 192.0.2.7:8080: see ip address, or listen on 127.0.0.1',
     ],
-    LINKS_ADDR: [/^fail nowhere\.invalid:80 can't be listened on: /],
+    LINKS_ADDR: ["fail nowhere.invalid:80 can't be listened on: "],
   })
   const open = { OPS_ADDR: '0.0.0.0:0' }
   await finds(t, open, 1, {
@@ -276,16 +272,16 @@ t.test('addresses', async (t) => {
     ],
   })
   await finds(t, { ...open, GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/8' }, 0, {
-    GATEHOUSE_TRUSTED_PROXIES: [/^ok 10\.0\.0\.0\/8; of others, /],
+    GATEHOUSE_TRUSTED_PROXIES: ['ok 10.0.0.0/8; of others, '],
   })
   // What is meant by the list is not known.
   const unclear = { ...open, GATEHOUSE_TRUSTED_PROXIES: '10.0.0.0/99' }
-  await finds(t, unclear, 1, { OPS_ADDR: [/^ok /] })
+  await finds(t, unclear, 1, { OPS_ADDR: ['ok '] })
   await finds(t, { LINKS_BASE_URL: 'https://go.example' }, 0, {
-    GATEHOUSE_TRUSTED_PROXIES: [/^warn none, but LINKS_BASE_URL is a public/],
+    GATEHOUSE_TRUSTED_PROXIES: ['warn none, but LINKS_BASE_URL is a public'],
   })
   await finds(t, { LINKS_BASE_URL: 'http://localhost:8081' }, 0, {
-    GATEHOUSE_TRUSTED_PROXIES: [/^ok none; a proxy that leaves no sign /],
+    GATEHOUSE_TRUSTED_PROXIES: ['ok none; a proxy that leaves no sign '],
   })
 })
 
@@ -398,7 +394,7 @@ t.test('a database that can not be used: check says so, and no command begins', 
   const unusable = async (env: Env, problem: string, commands: readonly string[]) => {
     const looked = await check(env)
     t.equal(looked.code, 1)
-    t.match(looked.about('database'), [/^fail PostgreSQL server /])
+    t.match(looked.about('database'), ['fail PostgreSQL server '])
     t.ok(looked.about('database')[0]?.endsWith(`: ${problem}`))
     t.same(looked.about('migrations'), [], 'nothing else is asked of it')
     for (const command of commands) {
@@ -442,7 +438,7 @@ t.test('a database that can not be used: check says so, and no command begins', 
   await run(databases.url(), `grant create on database ${guest.pathname.slice(1)} to ${role}`)
   await runOk('migrate', { env })
   await run(databases.url(), `revoke create on database ${guest.pathname.slice(1)} from ${role}`)
-  await finds(t, env, 0, { database: [/^ok /] })
+  await finds(t, env, 0, { database: ['ok '] })
 
   const standby = await postgres.env(t)
   const { pathname } = new URL(standby['DATABASE_URL'] ?? '')

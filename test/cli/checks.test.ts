@@ -45,7 +45,6 @@ await t.test('a check that is made by hand', async (t) => {
     `add db --service store --type tcp --host 127.0.0.1 --port ${port} --every 10m --retries 0`,
   )
   t.same(made, { code: 0, stdout: '', stderr: 'store/db runs from now on\n' })
-  t.same(await namesOf(), ['shop/front', 'store/db'])
   const seen = await until(async () => {
     const shown = await json('show store/db')
     return shown.state === 'ok' && shown
@@ -62,11 +61,10 @@ await t.test('a check that is made by hand', async (t) => {
   const shown = await json('show store/db')
   const kept = { type: 'tcp', name: 'db', host: '127.0.0.1', port: 1, every: '5m' }
   t.same(shown.check, kept, 'what no flag names stays')
-  t.match(await checks('show store/db'), { code: 0, stdout: /^made by hand:$/m })
-  t.match(await checks('show shop/front'), { code: 0, stdout: /^from the inventory file$/m })
+  t.match(await checks('show store/db'), { stdout: 'made by hand:\n' })
+  t.match(await checks('show shop/front'), { stdout: 'from the inventory file\n' })
   const { stdout } = await checks('list')
-  t.match(stdout, /^CHECK +STATE +SINCE +EVERY +MUTED UNTIL +LAST MESSAGE$/m)
-  t.match(stdout, /^store\/db +\S+ +\S+Z +5m /m)
+  t.match(stdout, /^CHECK +STATE +SINCE +EVERY +MUTED UNTIL +LAST MESSAGE\n[^]*store\/db .*5m /)
 
   const input = JSON.stringify({ type: 'disk', path: '/', max_percent: 99.5 })
   const added = await checks('add root --service host --from - --every 60 --json', { input })
@@ -90,10 +88,10 @@ await t.test('checks: what is refused', async (t) => {
   const ofFile = 'shop/front stands in the inventory file: change it there'
   await refuseCommands(t, { env, state }, [
     ...refusedRows('checks add x --service s', 2, [
-      ['--type none --host h', /^gatehouse: --type must be http, tcp, /],
+      ['--type none --host h', '--type must be http, tcp, '],
       ['--host h', '--type is required, or --from with the JSON'],
       ['--type memory --every 9s', '--every must be 10s to 24h'],
-      ['--type http --url http://a:b@c/', /--url must be a URL without user/],
+      ['--type http --url http://a:b@c/', '--url must be a URL without user'],
     ]),
     ...refusedRows('checks', 2, [['add x --type tcp --host h --port 1', '--service is required']]),
     ...refusedRows('checks', 1, [
@@ -102,7 +100,7 @@ await t.test('checks: what is refused', async (t) => {
     ]),
     ...refusedRows('checks add x --service s --type tcp --host h', 2, [
       ['--retries 1', '--port is required'],
-      ['--port x', /^gatehouse: --port must be integer$/],
+      ['--port x', '--port must be integer'],
       ['--port 1 --path /', '"checks add --type tcp" takes no --path'],
       ['--port 1 --none 1', '"checks add --type tcp" takes no --none'],
     ]),
@@ -116,7 +114,7 @@ await t.test('checks: what is refused', async (t) => {
       2,
       '--type must not be command: a check that runs a program stands in the inventory file',
     ],
-    [{ args: add('--from -'), input: '[]' }, 2, /^gatehouse: --from must be a JSON/],
+    [{ args: add('--from -'), input: '[]' }, 2, '--from must be a JSON'],
     ...['remove', 'show', 'run', 'set'].map((action) => {
       const flags = action === 'set' ? ' --every 1m' : ''
       return [checksOf(`${action} store/none${flags}`), 1, none] as const
@@ -129,38 +127,37 @@ const mutedUntil = async () => (await json('show shop/front')).muted_until
 await t.test('mute, a window to come, and unmute', async (t) => {
   const windows = async () =>
     await postgres.query(env, 'select service, check_name, reason, author from ops.mutes')
-  const mute = (...words: readonly string[]) =>
-    runCli(['checks', 'mute', ...words, '--reason', 'we move'], { env })
-  t.match(await mute('shop/front', '--for', '1h'), {
-    code: 0,
-    stdout: '',
-    stderr: /^shop\/front is muted until \S+Z$/m,
-  })
+  const mute = (words: string) => checks(`mute ${words} --reason moving`)
+  const muted = await mute('shop/front --for 1h')
+  t.match(muted, { code: 0, stdout: '', stderr: 'shop/front is muted until ' })
   t.same(await windows(), [
-    { service: 'shop', check_name: 'front', reason: 'we move', author: 'command' },
+    { service: 'shop', check_name: 'front', reason: 'moving', author: 'command' },
   ])
   const left = Date.parse((await mutedUntil()) ?? '') - Date.now()
   t.ok(left > 3_000_000 && left <= 3_600_000)
   t.match(await checks('unmute shop'), { code: 1, stderr: 'gatehouse: shop is not muted\n' })
-  t.match(await checks('unmute shop/front'), { code: 0, stderr: /is not muted any more/ })
+  t.match(await checks('unmute shop/front'), { code: 0, stderr: 'is not muted any more' })
   t.equal(await mutedUntil(), null)
 
   const [start, end] = ['2099-01-01T00:00:00Z', '2099-01-01T02:00:00Z']
-  const coming = await mute('shop', '--starts-at', start, '--ends-at', end, '--json')
-  t.match(JSON.parse(coming.stdout), { service: 'shop', check_name: null, reason: 'we move' })
+  const coming = await mute(`shop --starts-at ${start} --ends-at ${end} --json`)
+  t.match(JSON.parse(coming.stdout), { service: 'shop', check_name: null, reason: 'moving' })
   t.equal(await mutedUntil(), null, 'not yet')
-  t.match(await mute('shop', '--for', '2h'), { code: 0 })
+  t.match(await mute('shop --for 2h'), { code: 0 })
   const byItself = 'gatehouse: shop/front is not muted by itself: shop is\n'
   t.match(await checks('unmute shop/front'), { code: 1, stderr: byItself })
 
-  const bad = (words: string) => ['checks', 'mute', ...words.split(' '), '--reason', 'r']
   await refuseCommands(t, { env, state: windows }, [
-    [bad(`shop --starts-at ${end} --ends-at ${start}`), 1, 'ends_at must end after starts_at'],
-    [bad('shop'), 1, 'for, ends_at or every must be given, and one of them alone'],
-    [bad('shop --for 1x'), 2, /^gatehouse: --for must be a whole number with/],
-    [bad('shop --ends-at noon'), 2, /^gatehouse: --ends-at must be a time with its zone/],
-    ['checks mute shop --for 1h', 2, /^gatehouse: --reason is required/],
-    [bad('shop --for 1h').with(-1, ' '), 2, /^gatehouse: --reason must say why/],
+    ...refusedRows('checks mute shop --reason r', 1, [
+      [`--starts-at ${end} --ends-at ${start}`, 'ends_at must end after starts_at'],
+      ['', 'for, ends_at or every must be given, and one of them alone'],
+    ]),
+    ...refusedRows('checks mute shop', 2, [
+      ['--reason r --for 1x', '--for must be a whole number with'],
+      ['--reason r --ends-at noon', '--ends-at must be a time with its zone'],
+      ['--for 1h', '--reason is required'],
+      ['--for 1h --reason=', '--reason must say why'],
+    ]),
   ])
 })
 

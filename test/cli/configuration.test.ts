@@ -46,15 +46,14 @@ t.test('flag over environment file over environment over default', async (t) => 
     stop: stop.promise,
   })
   const { hooks = '' } = await until(() => parseReady(stdout), 'the ready line')
-  const shown = await configurationOf(hooks)
-  t.match(shown, {
+  t.match(await configurationOf(hooks), {
     HOOKS_MAX_BODY: '1KiB (flag)',
     HOOKS_FRESHNESS_S: '120 (environment file)',
     OPS_BASE_URL: 'https://ops.example (environment)',
     // Empty in the file is unset there.
     LINKS_BASE_URL: 'https://links.example (environment)',
+    HOOKS_BASE_URL: undefined,
   })
-  t.match(shown['HOOKS_BASE_URL'] ?? 'unset', 'unset', 'empty: unset')
   await addProvider(hooks, 'any', { open: true })
   const post = async (size: number) => (await send(hooks, 'generic/any', 'x'.repeat(size))).status
   t.equal(await post(1024), 202, 'the shown value is the one that counts')
@@ -109,14 +108,9 @@ t.test('an unknown variable in the environment is told of once, and stops nothin
   const env = { ...database, ...names, HOOKS_ADDR: '127.0.0.1:0' }
   const started = await runCli('serve hooks', { env })
   t.equal(started.code, 0)
-  const warned = started.stderr
-    .split('\n')
-    .filter((line) => line.includes('unknown variables ignored'))
-  t.equal(warned.length, 1)
-  t.match(JSON.parse(warned[0] ?? '{}'), {
-    level: 'warn',
-    names: 'HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR',
-  })
+  const [, warned = '', ...more] = started.stderr.split('unknown variables ignored')
+  t.match(warned, '"names":"HOOKS_PORT, OPS_SERVICE_HOST, LINKS_ADRR"')
+  t.same(more, [], 'once')
   t.notOk(started.stderr.includes(value), 'names only')
 
   const strange = { ...env, ['HOOKS_\u001b[2J']: '1' }
@@ -223,21 +217,15 @@ t.test(
     await until(() => reread().length > 0, 'the file to be read')
     for (const line of reread()) t.match(JSON.parse(line), { applied: '' }, 'nothing was lost')
 
-    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_FRESHNESS_S=never\n`)
-    await until(() => kept().length === 1, 'the log to say that it was not taken')
-    t.match(kept()[0], 'HOOKS_FRESHNESS_S')
-    t.equal(await delivery(hooks, second), 202, 'the former configuration stays')
+    for (const [at, wrong] of ['HOOKS_FRESHNESS_S=never', 'HOOKS_NONSENSE=1'].entries()) {
+      await change(`HOOKS_CODE_HOST_SECRET=${first}\n${wrong}\n`)
+      await until(() => kept().length > at, 'the log to say that it was not taken')
+      t.match(kept()[at], wrong.split('=')[0])
+      t.equal(await delivery(hooks, second), 202, 'the former configuration stays')
+    }
     t.equal(await delivery(hooks, first), 401)
-    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_NONSENSE=1\n`)
-    await until(() => kept().length === 2, 'the log to name the unknown variable')
-    t.match(kept()[1], 'HOOKS_NONSENSE')
-    t.equal(await delivery(hooks, second), 202)
-
-    await change(`HOOKS_CODE_HOST_SECRET=${first}\nHOOKS_CODE_HOST_SECRET_PREVIOUS=${second}\n`)
-    await answers(first, 202)
-    t.equal(await delivery(hooks, second), 202, 'the previous secret is accepted beside it')
     await change('\n')
-    await answers(first, 404)
+    await answers(second, 404)
   },
 )
 
@@ -309,14 +297,14 @@ t.test('what counts at once, and what waits for the next start', async (t) => {
   t.equal(await ask(`${server.hooks}/settings`, renamed), 200, 'the new address')
   t.equal(await ask(`${server.hooks}/settings`, { ...renamed, host: 'hooks.example' }), 403)
   const page = (await request(`${server.hooks}/settings`, { headers: renamed })).text
-  t.match(page, /50 \(environment file\); from the next start: 40 \(environment file\)/)
-  t.match(page, /not set; from the next start: orders/)
+  t.match(page, '50 (environment file); from the next start: 40 (environment file)')
+  t.match(page, 'not set; from the next start: orders')
   const looked = await check(env)
   t.match(looked.about('configuration'), [
-    /^ok /,
+    'ok ',
     /^warn .*HOOKS_QUEUE_CHANNELS has no effect/,
     /^warn GATEHOUSE_WATCHDOG_S is 50 .*; from the next start: 40 .*: restart to apply it$/,
-    /^warn HOOKS_QUEUE_CHANNELS is not set; from the next start: orders/,
+    'warn HOOKS_QUEUE_CHANNELS is not set; from the next start: orders',
   ])
 
   await write(former.map((line) => line.replace('127.0.0.1/32', '10.0.0.0/8')))

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, rm, writeFile } from 'node:fs/promises'
-import { createServer, request as httpRequest } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:http'
+import { connect, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { createServer as createTlsServer } from 'node:tls'
 import { t, type Test } from 'tap'
 import { openForward, recorded, startForward } from '../fixtures/forward-setup.ts'
 import { processesWith } from '../helpers/agents.ts'
@@ -85,17 +85,10 @@ t.test('lines of JSON, and only what is wanted', async (t) => {
   await send('{}', 'other')
   const id = await send('{"b":1}', 'wanted')
   await hasLines(forwarder, 1, 'a line')
-  t.match(JSON.parse(forwarder.lines()[0] ?? ''), {
-    id,
-    provider: 'generic:lan',
-    event_type: 'wanted',
-    payload_size: 7,
-    status: 204,
-    attempts: 1,
-    delivered: true,
-    received_at: /^20.*Z$/,
-    ms: Number,
-  })
+  const { received_at, ms, ...told } = JSON.parse(forwarder.lines()[0] ?? '')
+  t.match([received_at, ms], [/^20.*Z$/, Number])
+  const event = { id, provider: 'generic:lan', event_type: 'wanted', payload_size: 7 }
+  t.match(told, { ...event, status: 204, attempts: 1, delivered: true })
   const unknown = forward(t, calm.url, '--provider', 'stripe', '--name', 'typo')
   await until(() => unknown.said().includes('there is no provider "stripe" yet'), 'the warning')
 })
@@ -106,8 +99,8 @@ t.test('a failed event is tried again before the next one', async (t) => {
   const [first, second] = [await send(), await send()]
   await hasLines(forwarder, 2, 'both events')
   t.same(idsAt(target), [first, first, first, second])
-  t.match(forwarder.said(), new RegExp(`^event ${first}: status 500; again in \\d+ ms$`, 'm'))
-  t.match(forwarder.said(), /: status 302 redirects are not followed; again in/)
+  t.match(forwarder.said(), `event ${first}: status 500; again in `)
+  t.match(forwarder.said(), ': status 302 redirects are not followed; again in')
   const outcomes = (await recorded(base, first, 3)).map(({ outcome }) => outcome)
   t.same(outcomes, ['delivered', 'failed', 'failed'])
   await forwarder.stop()
@@ -115,7 +108,7 @@ t.test('a failed event is tried again before the next one', async (t) => {
   const away = await connected(forward(t, `http://127.0.0.1:${await freePort()}/`))
   const id = await send()
   await until(() => away.said().includes('ECONNREFUSED'), 'the failure to be said')
-  const failed = { outcome: 'failed', detail: /ECONNREFUSED/ }
+  const failed = { outcome: 'failed', detail: 'ECONNREFUSED' }
   t.match((await recorded(base, id)).at(-1), failed)
 })
 
@@ -157,7 +150,7 @@ t.test('--since counts for a new name', async (t) => {
   const again = forward(t, target.url, ...flags)
   await hasLines(again, 1, 'the new event')
   t.same(idsAt(target), [first, second])
-  t.match(again.said(), /--since counts for a new name only/)
+  t.match(again.said(), '--since counts for a new name only')
 })
 
 t.test('a signal during a delivery: it is finished and recorded', async (t) => {
@@ -180,7 +173,7 @@ t.test('a signal during a delivery: it is finished and recorded', async (t) => {
   t.same(idsAt(target), [first, second], 'it does not come again')
   t.same(await again.stop(), ENDED, 'a target that hangs has five seconds')
   const [hung] = await recorded(base, second)
-  t.match(hung, { outcome: 'failed', detail: /no answer within/ })
+  t.match(hung, { outcome: 'failed', detail: 'no answer within' })
 })
 
 t.test('--text and --json-member choose, also what comes later', async (t) => {
@@ -194,11 +187,10 @@ t.test('--text and --json-member choose, also what comes later', async (t) => {
   const last = await send('{"data":{"object":{"id":"evt_1"}},"n":2}')
   await hasLines(byText, 3, 'the events with the text')
   await hasLines(byMember, 2, 'the events with the member')
-  const ids = (lines: readonly string[]) =>
-    lines.map((line) => (JSON.parse(line) as { id: number }).id)
+  const ids = (lines: readonly string[]) => lines.map((line): unknown => JSON.parse(line).id)
   t.same(ids(byText.lines()), [first, longer, last])
   t.same(ids(byMember.lines()), [first, last])
-  t.match(byMember.said(), /^connected as ".+ json=data\.object\.id=evt_1", after/)
+  t.match(byMember.said(), ' json=data.object.id=evt_1", after')
 
   const long = 'x'.repeat(400)
   const searches = [`${long}1`, `${long}2`].map((text) => forward(t, calm.url, '--text', text))
@@ -290,12 +282,12 @@ t.test('the output of a program, and its place in the log', async (t) => {
   await Promise.all([forwarder.connected(), json.connected()])
   const id = await send(Buffer.alloc(3_000_000))
   await until(() => forwarder.lines().length > 0 && json.lines().length > 0, 'both lines')
-  t.match(forwarder.lines(), [/ {2}generic:lan {2}note {2}\S+ \S+ {2}exit 0 {2}\d+ ms$/])
-  t.match(forwarder.said(), /^out {4}of it$/m)
-  t.match(forwarder.said(), /^err \\u001b\[31mof it$/m)
-  t.notMatch(forwarder.said(), /again/)
+  t.match(forwarder.lines(), ['  exit 0  '])
+  t.match(forwarder.said(), 'out    of it\n')
+  t.match(forwarder.said(), 'err \\u001b[31mof it\n')
+  t.notMatch(forwarder.said(), 'again')
   const [attempt] = await recorded(base, id)
-  t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: /^exit 0 in \d+ ms$/ })
+  t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: 'exit 0 in ' })
   const told: unknown = JSON.parse(json.lines()[0] ?? '')
   t.match(told, { status: null, exit_code: 0, attempts: 1, delivered: true })
 })
@@ -340,7 +332,7 @@ t.test(
       await until(() => sleepers().length === 0, 'the end of the program')
       const [file = ''] = linesOf(join(folder, 'seen')).slice(-1)
       t.notOk(existsSync(dirname(file)), 'its headers are removed')
-      if (code === 0) t.match(forwarder.said(), /: the program was stopped; again in/)
+      if (code === 0) t.match(forwarder.said(), ': the program was stopped; again in')
     }
   },
 )
@@ -368,17 +360,12 @@ t.test('--coalesce passes over all but the newest', async (t) => {
   await until(() => forwarder.said().includes(`event ${bad}: `), 'the failure')
   const good = await send()
   await hasLines(forwarder, 3, 'the newer one in its place')
-  t.equal(seen().at(-1), good)
   await forwarder.stop()
-  for (const id of [second, bad]) {
-    const attempts = (await recorded(base, id, 0)).filter(({ target }) => target === 'exec:sh')
-    t.notOk(attempts.some(({ outcome }) => outcome === 'delivered'))
-  }
-
   const again = openForward(t, shell('newest', script, folder))
   const last = await send()
   await hasLines(again, 1, 'the next one')
-  t.equal(seen().at(-1), last, 'what was passed over does not come back')
+  t.same(seen(), [first, newest, bad, good, last], 'what was passed over does not come back')
+  t.notOk(seen().includes(second))
 })
 
 const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
@@ -386,28 +373,19 @@ const CERTIFICATE = join(ROOT, 'test', 'fixtures', 'localhost.pem')
 /** A proxy with TLS that serves hooks under `/gate/hooks`. */
 async function startProxy(t: Test): Promise<string> {
   const pem = readFileSync(CERTIFICATE)
-  const proxy = createTlsServer({ key: pem, cert: pem })
-  const sockets = new Set<{ destroy(): void }>()
-  proxy.on('upgrade', (incoming, near) => {
-    sockets.add(near)
-    const path = (incoming.url ?? '').replace(/^\/gate\/hooks\//, '/')
-    // Without its own prefix it would be none of ours.
-    const headers = { ...incoming.headers, host: new URL(base).host }
-    const outgoing = httpRequest(base + (path === incoming.url ? '/nowhere' : path), { headers })
-    outgoing.on('upgrade', (response, far) => {
-      sockets.add(far)
-      const lines = Object.entries(response.headers).map(([name, value]) => `${name}: ${value}`)
-      near.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('\r\n')}\r\n\r\n`)
-      far.pipe(near).pipe(far)
-      for (const socket of [near, far]) socket.on('error', () => undefined)
+  const proxy = createTlsServer({ key: pem, cert: pem }, (near) => {
+    const far = connect(Number(new URL(base).port), '127.0.0.1')
+    for (const socket of [near, far]) socket.on('error', () => undefined)
+    near.once('data', (head) => {
+      // Without its prefix a path is none of ours.
+      far.write(
+        head.toString().replace(/ (\/gate\/hooks)?/, (_, own) => (own ? ' ' : ' /nowhere')),
+      )
+      near.pipe(far).pipe(near)
     })
-    outgoing.end()
   })
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    proxy.close()
-  })
+  t.teardown(() => proxy.close())
   return `https://localhost:${(proxy.address() as AddressInfo).port}/gate/hooks/`
 }
 
@@ -455,13 +433,13 @@ t.test('answers that are no WebSocket', async (t) => {
   const from = `http://127.0.0.1:${(other.address() as AddressInfo).port}`
   const start = () => openForward(t, [calm.url, '--from', from])
   for (const [status, body, line] of [
-    [302, '', /^gatehouse: the server answers 302$/m],
+    [302, '', 'gatehouse: the server answers 302\n'],
     [
       403,
       '{"detail":"Not\\u001b[31m here"}',
-      /^gatehouse: the server answers 403: Not \[31m here$/m,
+      'gatehouse: the server answers 403: Not [31m here\n',
     ],
-    [403, '{"detail":"no \\q JSON"}', /^gatehouse: the server answers 403$/m],
+    [403, '{"detail":"no \\q JSON"}', 'gatehouse: the server answers 403\n'],
   ] as const) {
     answer = { status, body }
     const forwarder = start()

@@ -4,7 +4,7 @@ import postgres from 'postgres'
 import { t } from 'tap'
 import type { Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { refuseCommands, runCli } from '../helpers/cli.ts'
+import { refuseCommands, runCli, runOk } from '../helpers/cli.ts'
 import type { CliResult, RefusedCommand } from '../helpers/cli.ts'
 import { leadsTo, makeLink, startLinks } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -14,7 +14,7 @@ import { until } from '../helpers/until.ts'
 
 const [, server] = backends
 const env = await server.env(t)
-await runCli(['user', 'add', 'ann@example.com'], { env })
+await runCli('user add ann@example.com', { env })
 const ANN = ['--owner', 'ann@example.com']
 
 const query = (text: string) => run(env['DATABASE_URL'] ?? '', text)
@@ -24,13 +24,15 @@ function importText(input: string | Uint8Array, flags: readonly string[] = [], p
   return runCli(['import', '-', ...flags], { env: { ...env, ...place }, input })
 }
 
-/** What `--json` said of each line: number, slug, outcome and message; the totals are the last line. */
+/** What `--json` said of each line, as `LINE SLUG OUTCOME MESSAGE`; the totals are the last line. */
 function reportOf({ stdout }: CliResult) {
   const lines = stdout.trimEnd().split('\n')
   const { totals } = JSON.parse(lines.pop() ?? '')
-  const reports: readonly { line: number; slug: string; outcome: string; message: string }[] =
-    lines.map((line) => JSON.parse(line))
-  return { totals, reports, outcomes: reports.map(({ outcome }) => outcome) }
+  const reports = lines.map((text) => {
+    const { line, slug, outcome, message } = JSON.parse(text)
+    return `${line} ${slug} ${outcome} ${message}`
+  })
+  return { totals, reports }
 }
 
 /** Every row that an import may touch, counted. */
@@ -75,31 +77,25 @@ t.test('CSV is imported, again without a change, and replaced with --update', as
     actor: 'operator@localhost',
     action: 'imported',
     detail: { url: [null, 'https://go.dev/'] },
+    created_at: created,
+    updated_at: created,
   })
-  t.same([go?.['created_at'], go?.['updated_at']], [created, created])
   t.match(docs, { title: '', visibility: 'public', append_path: false, tags: [] })
-  t.match(
-    await query('select tag, links::int from links.tags order by tag'),
-    [
-      { tag: 'lang', links: 1 },
-      { tag: 'my-tag', links: 1 },
-    ],
-    'tags are counted',
-  )
+  const tags = await query(`select tag || ' ' || links as counted from links.tags order by tag`)
+  t.same(tags, [{ counted: 'lang 1' }, { counted: 'my-tag 1' }])
   const before = await counts()
   const again = await runCli(['import', file, '--json'], { env })
   t.equal(again.code, 0)
-  t.same(reportOf(again).outcomes, ['unchanged', 'unchanged'])
+  t.match(reportOf(again).reports, ['go unchanged', 'docs unchanged'])
   t.same(await counts(), before)
 
   const changed =
     'slug,url,tags\ngo,https://golang.org/,lang;my-tag\ndocs,https://docs.example.com/,'
   const conflict = await importText(changed, ['--json'])
   t.equal(conflict.code, 1)
-  const message = 'the link is there, and its url differs; an import with update replaces it'
   t.match(reportOf(conflict).reports, [
-    { line: 2, outcome: 'conflict', message },
-    { line: 3, outcome: 'unchanged' },
+    '2 go conflict the link is there, and its url differs; an import with update replaces it',
+    '3 docs unchanged',
   ])
   const dry = await importText(changed, ['--update', '--dry-run'])
   t.match(dry, { code: 0, stdout: / {5}2 {2}would update {2}go +its url differs\n/ })
@@ -132,7 +128,7 @@ t.test('a dry run changes nothing and tells nobody', async (t) => {
   t.match(dry.stdout, /\ndry run, nothing was changed: would create 1, .*new users would be 1\n$/)
   t.same(await counts(), before)
   const real = reportOf(await importText(file, ['--create-users', '--json']))
-  t.same(real.outcomes, ['created', 'conflict', 'unchanged'])
+  t.match(real.reports, ['one created', 'one conflict', 'one unchanged'])
   t.equal(real.totals.users, 1)
   await sql.notify('links_changed', 'last')
   await until(() => heard.includes('last'), 'the last notice')
@@ -142,48 +138,40 @@ t.test('a dry run changes nothing and tells nobody', async (t) => {
 t.test('each line is refused for its own reason, the others are taken', async (t) => {
   const own = 'http://127.0.0.1:8081'
   const x = 'https://x.example.com/'
-  const cases: readonly (readonly [string, string | RegExp])[] = [
-    ['good,https://good.example.com/,,,,ann@example.com,,,', ''],
-    [`Upper,${x},,,,ann@example.com,,,`, /slug must have 2 to 64/],
-    [`api,${x},,,,ann@example.com,,,`, /slug is reserved/],
-    ['bad-url,ftp://x.example.com/,,,,ann@example.com,,,', /url must be an http:\/\/ or https/],
-    [`long-title,${x},${'x'.repeat(201)},,,ann@example.com,,,`, /title may have 200/],
-    [`bad-tag,${x},,,-x,ann@example.com,,,`, /tags: each must have/],
-    [`bad-visibility,${x},,,,ann@example.com,open,,`, /visibility must be public/],
-    [`bad-append,${x},,,,ann@example.com,,yes,`, /append_path must be true or/],
-    [`bad-time,${x},,,,ann@example.com,,,yesterday`, /created_at must be a time/],
-    [`no-owner,${x},,,,,,,`, /names no owner; give one for such links/],
-    [`bad-owner,${x},,,,ann,,,`, /its owner "ann" is no e-mail address/],
-    [
-      `unknown,${x},,,,ben@example.com,,,`,
-      /no user .* ben@example\.com; let the import create users, or give an owner/,
-    ],
-    [`few,${x}`, /has 2 fields, the header has 9/],
-    [`quote,"${x}"y,,,,ann@example.com,,,`, /url must be an http/],
-    [`loop,${own}/loop,,,,ann@example.com,,,`, /url leads back to this link/],
-    [`near,${own}/far,,,,ann@example.com,,,`, ''],
-    [`far,${own}/near,,,,ann@example.com,,,`, /url leads back to this link/],
-    [`nul,${x},a\u0000b,,,ann@example.com,,,`, /title must have no NUL/],
-    ['last,https://last.example.com/,,,,ann@example.com,,,', ''],
-  ]
-  const file = Buffer.from(`${HEADER}\n${cases.map(([line]) => line).join('\n')}\n`)
+  const cases = {
+    'good,https://good.example.com/,,,,ann@example.com,,,': '2 good created ',
+    [`Upper,${x},,,,ann@example.com,,,`]: 'refused slug must have 2 to 64',
+    [`api,${x},,,,ann@example.com,,,`]: 'refused slug is reserved',
+    'bad-url,ftp://x.example.com/,,,,ann@example.com,,,':
+      'refused url must be an http:// or https',
+    [`long-title,${x},${'x'.repeat(201)},,,ann@example.com,,,`]: 'refused title may have 200',
+    [`bad-tag,${x},,,-x,ann@example.com,,,`]: 'refused tags: each must have',
+    [`bad-visibility,${x},,,,ann@example.com,open,,`]: 'refused visibility must be public',
+    [`bad-append,${x},,,,ann@example.com,,yes,`]: 'refused append_path must be true or',
+    [`bad-time,${x},,,,ann@example.com,,,yesterday`]: 'refused created_at must be a time',
+    [`no-owner,${x},,,,,,,`]: 'refused names no owner; give one for such links',
+    [`bad-owner,${x},,,,ann,,,`]: 'refused its owner "ann" is no e-mail address',
+    [`unknown,${x},,,,ben@example.com,,,`]:
+      'ben@example.com; let the import create users, or give an owner',
+    [`few,${x}`]: 'refused has 2 fields, the header has 9',
+    [`quote,"${x}"y,,,,ann@example.com,,,`]: 'refused url must be an http',
+    [`loop,${own}/loop,,,,ann@example.com,,,`]: 'refused url leads back to this link',
+    [`near,${own}/far,,,,ann@example.com,,,`]: '17 near created ',
+    [`far,${own}/near,,,,ann@example.com,,,`]: 'refused url leads back to this link',
+    [`nul,${x},a\u0000b,,,ann@example.com,,,`]: 'refused title must have no NUL',
+    'last,https://last.example.com/,,,,ann@example.com,,,': '20 last created ',
+  }
+  const file = Buffer.from(`${HEADER}\n${Object.keys(cases).join('\n')}\n`)
   const latin = Buffer.from(`latin,${x},caf\u00e9,,,,,,\n`, 'latin1')
   const result = await importText(Buffer.concat([file, latin]), ['--json'])
   t.match(result, { code: 1, stderr: '' })
   const { reports, totals } = reportOf(result)
-  for (const [at, [line, reason]] of cases.entries()) {
-    const outcome = reason === '' ? 'created' : 'refused'
-    t.match(reports[at], { line: at + 2, outcome, message: reason }, line.slice(0, 20))
-  }
-  t.match(reports.at(-1), { line: cases.length + 2, outcome: 'refused', message: 'is not UTF-8' })
-  t.match(totals, { created: 3, refused: cases.length - 2 })
+  t.match(reports, [...Object.values(cases), 'refused is not UTF-8'])
+  t.match(totals, { created: 3, refused: reports.length - 3 })
   const stored = await query(
     `select slug from links.links where url ~ 'example.com|8081' and slug <> 'docs' order by slug`,
   )
-  t.same(
-    stored.map(({ slug }) => slug),
-    ['good', 'last', 'near'],
-  )
+  t.same(stored, [{ slug: 'good' }, { slug: 'last' }, { slug: 'near' }])
   const open = await importText('slug,url\nnew,"https://a.example.com/\nnext,x', ANN)
   t.match(open, { code: 1, stdout: / {5}2 {2}refused .* a quoted field is never closed/ })
   const huge = await importText(`slug,url\nhuge,${'x'.repeat(1 << 20)}\nnext,x`, ANN)
@@ -214,16 +202,16 @@ t.test('a link that leads back to itself is refused', async (t) => {
 t.test('owners: made with --create-users, replaced by --owner', async (t) => {
   const file =
     'slug,url,owner,co_owners,shared_with\naa,https://a.example.com/,bob@example.com,ann@example.com;cy@example.com,dee@example.com\nbb,https://b.example.com/,,,'
-  const owners = async () => {
-    const rows = await query(
-      `select array(select o->>'email' from jsonb_array_elements(owners) o) as people
-         from links.shown_links where slug in ('aa', 'bb') order by slug`,
-    )
-    return rows.map(({ people }) => people)
-  }
+  const owners = async () =>
+    (
+      await query(
+        `select array(select o->>'email' from jsonb_array_elements(owners) o) as people
+           from links.shown_links where slug in ('aa', 'bb') order by slug`,
+      )
+    ).map(({ people }) => people)
   const taken = await importText(file, ['--owner', 'Ann@example.com', '--json'])
   t.equal(taken.code, 0)
-  t.match(reportOf(taken).reports[0]?.message, 'without cy@example.com and dee@example.com')
+  t.match(reportOf(taken).reports[0], 'without cy@example.com and dee@example.com')
   t.same(await owners(), [['ann@example.com'], ['ann@example.com']])
   await query(`delete from links.links where slug in ('aa', 'bb')`)
   const made = await importText(file, ['--create-users', ...ANN, '--json'])
@@ -233,29 +221,29 @@ t.test('owners: made with --create-users, replaced by --owner', async (t) => {
 })
 
 t.test('files that are none of ours', async (t) => {
-  const refused = (input: string | Uint8Array, line: RegExp): RefusedCommand => [
-    { args: ['import', '-'], input },
+  const refused = (input: string | Uint8Array, part: string): RefusedCommand => [
+    { args: 'import -', input },
     1,
-    line,
+    new RegExp(RegExp.escape(part)),
   ]
   await refuseCommands(t, { env, state: counts }, [
     refused(
       'name,target\n',
-      /file has the columns name, target\. A link needs slug and url, or the columns of golink, /,
+      'The file has the columns name, target. A link needs slug and url, or the columns of golink, ',
     ),
-    refused('', /The file is empty: it has no header and no links/),
-    refused('slug,url,visiblity\n', /must name columns: slug, .*unknown column "visiblity"$/m),
-    refused('slug|url\n', /file has the columns slug\|url\./),
-    refused('slug,title\n', /header must have the column url/),
-    refused('slug,url,Slug\n', /header has the column Slug twice/),
-    refused(`slug,url${',x'.repeat(200)}\n`, /header has 202 columns; 200 at most/),
-    refused(Buffer.from('slug,\u00fc\n', 'latin1'), /first line is not UTF-8/),
-    refused('{"name": "x"}\n', /is JSON, and its links have name\. A link needs slug and url/),
-    [['import', '/no/such/file'], 1, /^gatehouse: ENOENT.*\/no\/such\/file/],
+    refused('', 'The file is empty: it has no header and no links'),
+    refused('slug,url,visiblity\n', 'unknown column "visiblity"'),
+    refused('slug|url\n', 'file has the columns slug|url.'),
+    refused('slug,title\n', 'header must have the column url'),
+    refused('slug,url,Slug\n', 'header has the column Slug twice'),
+    refused(`slug,url${',x'.repeat(200)}\n`, 'header has 202 columns; 200 at most'),
+    refused(Buffer.from('slug,\u00fc\n', 'latin1'), 'first line is not UTF-8'),
+    refused('{"name": "x"}\n', 'is JSON, and its links have name. A link needs slug and url'),
+    [['import', '/no/such/file'], 1, "ENOENT: no such file or directory, open '/no/such/file'"],
     [
-      { args: ['import', '-', '--owner', 'zoe@example.com'], input: CSV },
+      { args: 'import - --owner zoe@example.com', input: CSV },
       1,
-      /no user has the e-mail address "zoe@/,
+      'no user has the e-mail address "zoe@',
     ],
   ])
 })
@@ -274,7 +262,7 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   t.match(await ann.api('POST', `/links/${link.id}/shares`, { email: bob.email }), { status: 201 })
   t.equal(await leadsTo(base, '/there'), 'https://old.test/')
 
-  const exported = await runCli(['export'], { env: service.env })
+  const exported = await runCli('export', { env: service.env })
   const times = `${link.created_at},${link.updated_at}`
   t.same(exported, {
     code: 0,
@@ -285,8 +273,8 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   })
   const file = `slug,url\nthere,https://new.test/\nnew,https://n.test/\n`
   const flags = ['--owner', ann.email, '--update', '--json']
-  const imported = await runCli(['import', '-', ...flags], { env: service.env, input: file })
-  t.match(imported, { code: 0, stderr: '', stdout: /"updated":1/ })
+  const imported = await runOk(['import', '-', ...flags], { env: service.env, input: file })
+  t.match(imported, { stderr: '', stdout: '"updated":1' })
   t.equal(await leadsTo(base, '/new'), 'https://n.test/')
   const moved = async () => (await leadsTo(base, '/there')) === 'https://new.test/'
   // The server that ran the command has forgotten the old link already; any other is told.
@@ -294,16 +282,16 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
   t.ok(await moved())
   // Which port it is that stands as 0 in the configuration, the server alone knows.
   const loop = `slug,url,owner\nloop,http://localhost:${new URL(base).port}/loop,${ann.email}\n`
-  const closed = await runCli(['import', '-'], { env: service.env, input: loop })
+  const closed = await runCli('import -', { env: service.env, input: loop })
   t.match(closed, { code: 1, stdout: /refused .*leads back to this link/ })
 })
 
-const CREATES = ['import', '-', '--create-users']
+const CREATES = 'import - --create-users'
 
 t.test('what is exported and imported is the same', async (t) => {
   const [one, two] = [await server.env(t), await server.env(t)]
-  t.same(await runCli(['export'], { env: two }), { code: 0, stdout: `${EXPORTED}\n`, stderr: '' })
-  const golink = await runCli(['export', '--format', 'jsonl'], { env: two })
+  t.same(await runCli('export', { env: two }), { code: 0, stdout: `${EXPORTED}\n`, stderr: '' })
+  const golink = await runCli('export --format jsonl', { env: two })
   t.same(golink, { code: 0, stdout: '', stderr: '' })
   const rows = [
     EXPORTED,
@@ -314,19 +302,19 @@ t.test('what is exported and imported is the same', async (t) => {
   ]
   const made = await runCli(CREATES, { env: one, input: `${rows.join('\n')}\n` })
   t.match(made, { code: 0, stderr: '' })
-  const csv = await runCli(['export'], { env: one })
-  t.match(csv, { code: 0, stdout: /\n/, stderr: '' })
+  const csv = await runCli('export', { env: one })
+  t.match(csv, { code: 0, stderr: '' })
   const copied = await runCli(CREATES, { env: two, input: csv.stdout })
   t.match(copied, { code: 0, stdout: /created 4,.*new users 4\n$/ })
-  t.equal((await runCli(['export'], { env: two })).stdout, csv.stdout, 'CSV, byte by byte')
+  t.equal((await runCli('export', { env: two })).stdout, csv.stdout, 'CSV, byte by byte')
 
-  const guarded = await runCli(['export', '--for-spreadsheets'], { env: one })
+  const guarded = await runCli('export --for-spreadsheets', { env: one })
   t.match(guarded.stdout, /^text,https:\/\/b\.test\/x,"'=1\+2, /m)
-  const open = await runCli(['export', '--public-only'], { env: one })
+  const open = await runCli('export --public-only', { env: one })
   const left = 'gatehouse: 2 links are private or secure, and left out\n'
   t.match(open, { code: 0, stderr: left, stdout: /^slug,.*\npath,.*\nplain,.*\n$/ })
-  const refused = await runCli(['export', '--format', 'jsonl'], { env: one })
-  t.match(refused, { code: 1, stdout: '', stderr: /^gatehouse: 2 links are private or secure, / })
+  const refused = await runCli('export --format jsonl', { env: one })
+  t.match(refused, { code: 1, stdout: '', stderr: 'gatehouse: 2 links are private or secure, ' })
   t.match(refused.stderr, /--public-only leaves them out, --format csv has everything\n$/)
 })
 
@@ -344,38 +332,34 @@ t.test('golink: what it can hold is the same, the rest is said', async (t) => {
     'jj,https://j.test/{user:you},ann@example.com,,',
     'kk,https://k.test/{user}/,ann@example.com,true,',
   ].join('\n')
-  t.equal((await runCli(CREATES, { env: one, input })).code, 0)
-  await runCli(['link', 'add', 'own', 'https://own.test/', '--visibility', 'private'], {
-    env: one,
-  })
-  const jsonl = ['export', '--format', 'jsonl', '--public-only']
+  await runOk(CREATES, { env: one, input })
+  await runOk('link add own https://own.test/ --visibility private', { env: one })
+  const jsonl = 'export --format jsonl --public-only'
   const exported = await runCli(jsonl, { env: one })
   t.equal(exported.code, 1)
   t.match(exported.stderr.split('\n').toSorted(), [
     '',
-    /^gatehouse: 1 link is private or secure, and left out/,
-    /^gatehouse: cc is left out: golink has no places/,
+    'gatehouse: 1 link is private or secure, and left out',
+    'gatehouse: cc is left out: golink has no places',
     /^gatehouse: ff is left out: .* end/,
-    /^gatehouse: jj is left out: golink has no default for \{user\}$/,
+    'gatehouse: jj is left out: golink has no default for {user}',
   ])
   const lines = exported.stdout.trimEnd().split('\n')
   const links = lines.map((line): Readonly<Record<string, string>> => JSON.parse(line))
   t.same(Object.keys(links[0] ?? {}), ['Short', 'Long', 'Created', 'LastEdit', 'Owner'])
+  for (const { Owner } of links) t.equal(Owner, 'ann@example.com')
   t.same(
-    links.map(({ Short, Long, Owner }) => [Short, Long, Owner]),
+    links.map(({ Short, Long }) => `${Short} ${Long}`),
     [
-      ['aa', 'https://a.test/'],
-      ['bb', 'https://b.test/{{.Path}}/%7Bid%7D/%7Bx%7D'],
-      ['gg', 'https://g.test/{{with .Path}}{{.}}{{else}}a/b{{end}}?of={{.User}}'],
-      [
-        'hh',
-        '{{if .Path}}https://h.test/?q={{.Path}}&of={{.User}}{{else}}https://h.test/home{{end}}',
-      ],
-      ['ii', 'https://i.test/{{.User}}{{with .Path}}/{{.}}{{end}}?a=b'],
-      ['kk', 'https://k.test/{{.User}}/{{.Path}}'],
-    ].map((link) => [...link, 'ann@example.com']),
+      'aa https://a.test/',
+      'bb https://b.test/{{.Path}}/%7Bid%7D/%7Bx%7D',
+      'gg https://g.test/{{with .Path}}{{.}}{{else}}a/b{{end}}?of={{.User}}',
+      'hh {{if .Path}}https://h.test/?q={{.Path}}&of={{.User}}{{else}}https://h.test/home{{end}}',
+      'ii https://i.test/{{.User}}{{with .Path}}/{{.}}{{end}}?a=b',
+      'kk https://k.test/{{.User}}/{{.Path}}',
+    ],
   )
-  t.equal((await runCli(CREATES, { env: two, input: exported.stdout })).code, 0)
+  await runOk(CREATES, { env: two, input: exported.stdout })
   const again = await runCli(jsonl, { env: two })
   t.equal(again.stdout, exported.stdout, 'byte by byte')
 })

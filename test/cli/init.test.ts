@@ -54,12 +54,11 @@ t.test(
   async (t) => {
     const { file, env } = await emptyPlace(t)
     const { code, stdout, stderr } = await runCli(`init --file ${file}`, { env })
-    t.equal(code, 0, stderr)
-    t.equal(stdout, '', 'no proxy, no setting')
+    t.same({ code, stdout }, { code: 0, stdout: '' }, stderr)
     t.equal(modeOf(file), 0o600)
     t.same(settingsIn(file), {}, 'the first start makes the key of secrets')
-    t.match(stderr, /ok +database: embedded/, 'it ends with the check')
-    t.match(stderr, new RegExp(`Next: .*gatehouse serve --env-file ${file}`))
+    t.match(stderr, 'ok    database: embedded', 'it ends with the check')
+    t.match(stderr, `gatehouse serve --env-file ${file}`)
   },
 )
 
@@ -87,7 +86,7 @@ t.test('flags say everything; the server starts with the file', async (t) => {
     OPS_TIER1_MODEL: 'small',
     OPS_INTERVAL: '600',
   })
-  t.match(stderr, /from 127\.0\.0\.1\/32, and takes the user from the header /)
+  t.match(stderr, 'from 127.0.0.1/32, and takes the user from the header ')
   for (const own of [
     'server_name hooks.lan.test;',
     '127.0.0.1:9999',
@@ -156,25 +155,25 @@ t.test('what is refused, and nothing is written', async (t) => {
   const init = (words: string) => ['init', '--file', file, ...words.split(' ')]
   await refuseCommands(t, { env, state: async () => readdirSync(folder) }, [
     ...refusedRows(`init --file ${file}`, 2, [
-      ['--proxy caddy', /--proxy caddy needs --hooks-base-url, --links-base-url/],
-      ['--proxy apache', /--proxy must be caddy, nginx, tailscale, cloudflare or none/],
-      ['--hooks-base-url hooks', /HOOKS_BASE_URL/],
-      ['--install', /--install has its own file: leave out --file/],
+      ['--proxy caddy', '--proxy caddy needs --hooks-base-url, --links-base-url'],
+      ['--proxy apache', '--proxy must be caddy, nginx, tailscale, cloudflare or none'],
+      ['--hooks-base-url hooks', 'HOOKS_BASE_URL'],
+      ['--install', '--install has its own file: leave out --file'],
     ]),
     [
       init(`${ADDRESSES.join(' ')} --proxy nginx --hooks-base-url https://hooks.lan.test:8443`),
       2,
-      /HOOKS_BASE_URL must be an https:\/\/ URL without a port/,
+      'HOOKS_BASE_URL must be an https:// URL without a port',
     ],
     ...refusedRows(`init --file ${file} ${ADDRESSES.join(' ')} --proxy`, 2, [
-      ['caddy --ops-base-url http://ops.lan.test', /OPS_BASE_URL must be an https/],
-      ['tailscale', /each service needs a port of its own/],
-      ['caddy --sign-in x', /--sign-in must be authelia or oauth2-proxy/],
-      ['caddy --portal auth', /--portal must be an https:\/\/ URL/],
-      ['caddy --sign-in-address x', /--sign-in-address must be host:port/],
+      ['caddy --ops-base-url http://ops.lan.test', 'OPS_BASE_URL must be an https'],
+      ['tailscale', 'each service needs a port of its own'],
+      ['caddy --sign-in x', '--sign-in must be authelia or oauth2-proxy'],
+      ['caddy --portal auth', '--portal must be an https:// URL'],
+      ['caddy --sign-in-address x', '--sign-in-address must be host:port'],
     ]),
     [['init', '--file', join(folder, 'none/file')], 1, /no file can be made in .*none \(ENOENT/],
-    [{ args: init('--database -'), input: 'mysql://x' }, 2, /--database must be a postgres/],
+    [{ args: init('--database -'), input: 'mysql://x' }, 2, '--database must be a postgres'],
   ])
 })
 
@@ -221,11 +220,16 @@ t.test(
     const shell = { ...installing, DATABASE_URL: 'postgres://127.0.0.1:1/none' }
     const first = await runCli('init --install --ops-interval 600', { env: shell })
     t.equal(first.code, 0, first.stderr)
-    t.match(first.stderr, /installed {2}\/usr\/local\/lib\/systemd\/system\/gatehouse\.service/)
-    t.match(first.stderr, /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m)
-    t.match(first.stderr, /ok +database: embedded/, 'the check is that of the unit')
-    t.match(first.stderr, /^Settings: .*gatehouse\.env, and secrets in .*credentials/m)
-    t.match(first.stderr, /Next: .*&& systemctl restart gatehouse\.service/)
+    for (const line of [
+      'installed  /usr/local/lib/systemd/system/gatehouse.service',
+      /^Not used, because the unit does not have it: .*\bDATABASE_URL\b/m,
+      // The check is that of the unit.
+      'ok    database: embedded',
+      /^Settings: .*gatehouse\.env, and secrets in .*credentials/m,
+      '&& systemctl restart gatehouse.service',
+    ]) {
+      t.match(first.stderr, line)
+    }
     t.equal(first.stderr.match(/^Next: /gm)?.length, 1, 'one next step')
     t.equal(modeOf(settings), 0o644)
     t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
@@ -268,7 +272,7 @@ t.test('the unit of the Debian package stays, and gets settings', async (t) => {
   const flags = ['init', '--install', '--ops-interval', '600']
   const { code, stderr } = await runCli(flags, { env: { ...env, DESTDIR: root } })
   t.equal(code, 0, stderr)
-  t.match(stderr, /unchanged {2}\/usr\/lib\/systemd\/system\/gatehouse\.service/)
+  t.match(stderr, 'unchanged  /usr/lib/systemd/system/gatehouse.service')
   t.notOk(existsSync(join(root, 'usr/local')), 'a unit there would win over that of the package')
   t.same(parseEnv(readFileSync(settings, 'utf8')), { OPS_INTERVAL: '600' })
 })
@@ -276,36 +280,36 @@ t.test('the unit of the Debian package stays, and gets settings', async (t) => {
 t.test('at a terminal it asks', async (t) => {
   const { file, env } = await emptyPlace(t)
   const key = secret('typed-key')
-  const answers: readonly (readonly [question: RegExp, answer: string])[] = [
-    [/Public address of hooks/, 'hooks.lan.test'],
-    [/Expected an http:\/\/ or https:\/\/ URL/, 'https://hooks.lan.test'],
-    [/Public address of links/, 'https://go.lan.test'],
-    [/Public address of ops/, 'https://ops.lan.test'],
-    [/Proxy: caddy/, 'caddy'],
-    [/Sign-in service/, 'oauth2-proxy'],
-    [/PostgreSQL/, ''],
-    [/endpoint of a model/, 'http://127.0.0.1:9/v1'],
-    [/Its key/, key],
-    [/for tier 1/, 'small'],
-    [/for tier 2/, ''],
-    [/for tier 3/, ''],
+  const answers: readonly (readonly [question: string, answer: string])[] = [
+    ['Public address of hooks', 'hooks.lan.test'],
+    ['Expected an http:// or https:// URL', 'https://hooks.lan.test'],
+    ['Public address of links', 'https://go.lan.test'],
+    ['Public address of ops', 'https://ops.lan.test'],
+    ['Proxy: caddy', 'caddy'],
+    ['Sign-in service', 'oauth2-proxy'],
+    ['PostgreSQL', ''],
+    ['endpoint of a model', 'http://127.0.0.1:9/v1'],
+    ['Its key', key],
+    ['for tier 1', 'small'],
+    ['for tier 2', ''],
+    ['for tier 3', ''],
   ]
   const command = `${process.execPath} server.ts init --file ${file}`
   const child = spawnProgram([], env, ['script', '-qec', command, '/dev/null'])
   let [shown, from, answered] = ['', 0, 0]
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     shown += text
-    const [question, answer] = answers[answered] ?? []
-    const found = question?.exec(shown.slice(from))
-    if (!found) return
-    from += found.index + found[0].length
+    const [question = '', answer] = answers[answered] ?? []
+    const at = shown.indexOf(question, from)
+    if (answer === undefined || at < 0) return
+    from = at + question.length
     answered++
     child.stdin.write(`${answer}\r`)
   })
   const { code } = await exitOf(child)
   t.equal(code, 0, shown)
   t.equal(answered, answers.length, 'everything was asked')
-  t.match(shown, /X-Auth-Request-Email>Remote-Email/)
+  t.match(shown, 'X-Auth-Request-Email>Remote-Email')
   t.notMatch(shown, key, 'the key is not shown')
   t.match(settingsIn(file), {
     LINKS_BASE_URL: 'https://go.lan.test',

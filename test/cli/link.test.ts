@@ -1,15 +1,7 @@
-import { t, type Test } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { t } from 'tap'
+import { backends } from '../helpers/backends.ts'
 import { refuseCommands, runCli, refusedRows } from '../helpers/cli.ts'
-import {
-  leadsTo,
-  makeLink,
-  openLinks,
-  startLinks,
-  visit,
-  type Caller,
-  type Link,
-} from '../helpers/links.ts'
+import { leadsTo, makeLink, openLinks, visit, type Caller, type Link } from '../helpers/links.ts'
 import { run } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
 import { decodeQr, pixelsOfText } from '../helpers/qr.ts'
@@ -32,17 +24,17 @@ async function printed<T = Link>(env: Env, ...args: readonly string[]): Promise<
 }
 
 /** What the API says of a link, and its newest change. */
-async function apiLink({ api }: Caller, slug: string) {
-  const { links } = (await api<{ links: readonly Link[] }>('GET', '/links')).json
+async function apiLink(who: Caller, slug: string) {
+  const { links } = await who.read<{ links: readonly Link[] }>('/links')
   const found = links.find((one) => one.slug === slug)
   if (found === undefined) throw new Error(`there is no link ${slug}`)
-  const { json } = await api<{ changes: object[] }>('GET', `/links/${found.id}/history?limit=1`)
-  return { found, change: json.changes[0] }
+  const { changes } = await who.read<{ changes: object[] }>(`/links/${found.id}/history?limit=1`)
+  return { found, change: changes[0] }
 }
 
-await eachBackend(t, 'a link by commands, beside a server', async (t: Test, backend) => {
-  const given = { ...(await backend.env(t)), LINKS_BASE_URL: BASE }
-  const { base, env, user } = await startLinks(t, backend, given)
+await t.test('a link by commands, beside a server', async (t) => {
+  const given = { ...(await postgres.env(t)), LINKS_BASE_URL: BASE }
+  const { base, env, user } = await openLinks(t, given)
   const root = await user('root', { admin: true })
   const ann = await user('ann')
 
@@ -57,33 +49,18 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
     const { found, change } = await apiLink(root, 'docs')
     t.match(found, { owners: [{ email: OPERATOR, is_primary: true }], visibility: 'public' })
     t.match(change, { actor: OPERATOR, action: 'created' })
-    const flags =
-      '--tag Red --tag blue --max-visits 9 --visibility secure --append-path true --expires 30d'
-    const [whole] = await printed(
-      env,
-      'add',
-      'plan',
-      'https://plan.example.com/',
-      '--title',
-      'The plan',
-      '--owner',
-      ann.email,
-      '--description',
-      'What is next',
-      ...flags.split(' '),
-    )
+    const words = `add plan https://plan.example.com/ --title Plan --owner ${ann.email} --description Next --tag Red --tag blue --max-visits 9 --visibility secure --append-path true --expires 30d`
+    const [whole] = await printed(env, ...words.split(' '))
     const plan = await apiLink(root, 'plan')
     t.same(whole, plan.found, 'JSON as the API has it')
     t.match(plan.change, { actor: OPERATOR }, 'not by its owner')
     t.match(whole, {
-      slug: 'plan',
-      title: 'The plan',
-      description: 'What is next',
+      title: 'Plan',
+      description: 'Next',
       max_visits: 9,
       tags: ['blue', 'red'],
       visibility: 'secure',
       append_path: true,
-      archived: false,
       owners: [{ email: ann.email, is_primary: true }],
     })
     const lives = Date.parse(whole?.expires_at ?? '') - Date.parse(whole?.created_at ?? '')
@@ -91,14 +68,14 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
     t.same(await printed(env, 'show', 'plan'), [whole])
     const { stdout } = await link(env, 'show', 'PLAN')
     for (const fact of [
-      `address      ${BASE}/plan`,
-      'url          https://plan.example.com/',
-      'tags         blue, red',
-      `owners       ${ann.email}`,
-      'state        active',
-      'max visits   9',
+      `address      ${BASE}/plan\n`,
+      'url          https://plan.example.com/\n',
+      'tags         blue, red\n',
+      `owners       ${ann.email}\n`,
+      'state        active\n',
+      'max visits   9\n',
     ]) {
-      t.match(stdout, `${fact}\n`)
+      t.match(stdout, fact)
     }
     const { stdout: drawn } = await link(env, 'show', 'docs', '--qr')
     const code = drawn.slice(drawn.indexOf('█')).trimEnd()
@@ -111,12 +88,11 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
     t.same(edited, { code: 0, stdout: '', stderr: 'plan is changed\n' })
     const { found: after, change } = await apiLink(root, 'plan')
     t.same({ ...after, updated_at: '' }, { ...before, title: 'New', updated_at: '' })
-    const detail = { title: ['The plan', 'New'] }
-    t.match(change, { actor: OPERATOR, action: 'edited', detail })
+    t.match(change, { actor: OPERATOR, action: 'edited', detail: { title: ['Plan', 'New'] } })
     const cleared = ['--expires', '', '--max-visits=', '--tag', '', '--description', '']
-    const [bare] = await printed(env, 'edit', 'plan', ...cleared, '--visibility', 'private')
-    t.match(bare, { expires_at: null, max_visits: null, description: '', visibility: 'private' })
-    t.same([bare?.tags, bare?.title], [[], 'New'])
+    const [bare] = await printed(env, 'edit', 'plan', ...cleared)
+    t.match(bare, { expires_at: null, max_visits: null, description: '', title: 'New' })
+    t.same(bare?.tags, [])
     await link(env, 'edit', 'docs', '--url', 'https://moved.example.com/', '--archived', 'true')
     await until(async () => (await leadsTo(base, '/docs')) === 410, 'the end')
     await link(env, 'edit', 'docs', '--archived', 'false', '--append-path', 'true')
@@ -137,9 +113,8 @@ await eachBackend(t, 'a link by commands, beside a server', async (t: Test, back
     }, 'the visit with its host and its client')
     t.same(stats, await ann.read(`/links/${id}/stats`), 'JSON as the API has it')
     const { stdout } = await link(env, 'stats', 'visited')
-    t.match(stdout, /^visits +1\nlast visit +\d{4}-.*\npeople +1\n/)
-    t.match(stdout, /^came from +wiki\.example\.com 1$/m)
-    t.match(stdout, /^DAY +VISITS\n\d{4}-\d\d-\d\d +1$/m)
+    t.match(stdout, /^visits +1\nlast visit +\d.*\npeople +1\n[^]*\nDAY +VISITS\n\d.* 1\n/)
+    t.match(stdout, 'wiki.example.com 1\n')
   })
 
   await t.test('rm', async (t) => {
@@ -197,9 +172,9 @@ t.test('lists of links, and what is refused', async (t) => {
       t.same(await slugs(words), wanted, words)
     }
     const { stdout } = await link(env, 'list', '--state', 'used_up')
-    t.match(
-      stdout,
-      /^SLUG +STATE +CLICKS +OWNER +URL\ngamma +used_up +7 +joann@example\.com +https:\/\/gamma\.test\/\n$/,
+    t.same(
+      stdout.split('\n').map((line) => line.replaceAll(/ +/g, ' ')),
+      ['SLUG STATE CLICKS OWNER URL', 'gamma used_up 7 joann@example.com https://gamma.test/', ''],
     )
     const cut = await link(env, 'list', '--limit', '2')
     t.equal(cut.stdout.split('\n').length, 4)
@@ -208,15 +183,10 @@ t.test('lists of links, and what is refused', async (t) => {
   })
 
   await t.test('all of them, beyond a page', async (t) => {
-    const rows = Array.from({ length: 450 }, (_, at) => ({
-      slug: `many-${String(at).padStart(3, '0')}`,
-      owners: [joann.email],
-    }))
-    await links.store(rows)
-    t.same(
-      await slugs(`--owner ${joann.email} --search many`),
-      rows.map(({ slug }) => slug),
-    )
+    const owners = [joann.email]
+    const many = Array.from({ length: 450 }, (_, at) => `many-${at + 100}`)
+    await links.store(many.map((slug) => ({ slug, owners })))
+    t.same(await slugs(`--owner ${joann.email} --search many`), many)
   })
 
   await t.test('what is refused', async (t) => {
@@ -230,37 +200,37 @@ t.test('lists of links, and what is refused', async (t) => {
         ['rm nothing', none],
         ['stats nothing', none],
         ['add alpha https://a.test/', 'slug already taken'],
-        ['add free ftp://a.test/', /^gatehouse: url must be an http:\/\/ or https:\/\/ URL with/],
-        ['list --owner no@example.com', /no user has the e-mail address/],
+        ['add free ftp://a.test/', 'url must be an http:// or https:// URL with'],
+        ['list --owner no@example.com', 'no user has the e-mail address'],
       ]),
       ...refusedRows('link add free https://a.test/ --owner', 1, [
-        ['no@example.com', /no user has the e-mail/],
-        ['gone@example.com', /this user is disabled/],
+        ['no@example.com', 'no user has the e-mail'],
+        ['gone@example.com', 'this user is disabled'],
       ]),
     ])
     await refuseCommands(t, undefined, [
       ...refusedRows('link', 2, [
-        ['make', /Unknown action "make", expected one of list, show, add, edit, rm, stats/],
-        ['add a_b https://a.test/', /^gatehouse: SLUG must have 2 to 64 of a-z/],
-        ['add api https://a.test/', /^gatehouse: SLUG is reserved/],
+        ['make', 'Unknown action "make", expected one of list, show, add, edit, rm, stats'],
+        ['add a_b https://a.test/', 'SLUG must have 2 to 64 of a-z'],
+        ['add api https://a.test/', 'SLUG is reserved'],
         ['add free', 'Missing URL: where it leads'],
-        ['edit taken', /^gatehouse: Nothing to change: name a field/],
-        ['edit taken --url=', /--url must be an http/],
+        ['edit taken', 'Nothing to change: name a field'],
+        ['edit taken --url=', '--url must be an http'],
         ['edit taken --expires 0', '--expires must be in the future'],
         ['show taken --qr --json', '--qr and --json exclude each other'],
-        ['list --state gone', /must be active, expired, used_up or archived/],
-        ['list --limit 0', /--limit must be a whole number/],
-        [`list --search ${'x'.repeat(201)}`, /^gatehouse: --search may have 200/],
+        ['list --state gone', '--state must be active, expired, used_up or archived'],
+        ['list --limit 0', '--limit must be a whole number'],
+        [`list --search ${'x'.repeat(201)}`, '--search may have 200'],
       ]),
       ...refusedRows('link add free https://a.test/', 2, [
-        ['--expires 2020-01-31T12:00:00Z', /must be in the future/],
+        ['--expires 2020-01-31T12:00:00Z', '--expires must be in the future'],
         ['--expires soon', time],
         ['--expires 999999999d', time],
-        ['--max-visits 0', /--max-visits must be a whole number/],
-        ['--tag -x', /--tag needs a value/],
-        ['--tag ä', /^gatehouse: tags: each must have 1 to 50/],
-        [`--title ${'x'.repeat(201)}`, /--title may have 200/],
-        ['--visibility open', /must be public, private or secure/],
+        ['--max-visits 0', '--max-visits must be a whole number'],
+        ['--tag -x', '--tag needs a value'],
+        ['--tag ä', 'tags: each must have 1 to 50'],
+        [`--title ${'x'.repeat(201)}`, '--title may have 200'],
+        ['--visibility open', '--visibility must be public, private or secure'],
       ]),
     ])
     const socket = { env: { ...env, LINKS_ADDR: 'unix:/nowhere/links.sock' } }

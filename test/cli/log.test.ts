@@ -43,29 +43,22 @@ t.test('one line a request, one object a line', async (t) => {
   }, 'six lines')
   await server.stop()
 
-  const lines = server.logs().map((text): Line => JSON.parse(text))
-  for (const line of lines) {
-    t.same(Object.keys(line).slice(0, 3), ['time', 'level', 'msg'])
-    t.match(line, {
-      time: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/,
-      level: /^(info|warn|error)$/,
-    })
+  for (const text of server.logs()) {
+    t.match(text, /^\{"time":"\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z","level":"(info|warn|error)","msg":"/)
   }
   t.notMatch(server.logs().join('\n'), token, 'a route, never the path or the query')
   const [settings, head, delivery, link, broken, none, ...more] = logs.map((text): Line =>
     JSON.parse(text),
   )
   t.same(more, [])
-  t.same(settings, {
-    time: settings?.['time'],
+  t.match(settings, {
     level: 'info',
-    msg: 'request',
     request_id: page.headers['x-request-id'],
     service: 'hooks',
     method: 'GET',
     route: '/settings',
     status: 200,
-    ms: settings?.['ms'],
+    ms: Number,
     bytes: page.body.length,
     client: '198.51.100.7',
     peer: '127.0.0.1',
@@ -91,31 +84,31 @@ t.test('a line has the user: whom the proxy names, or whose token it is', async 
   const ann = await links.user('ann')
   const user = { 'Remote-Email': 'ann@example.com' }
   const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
-  await request(`${server.hooks}/log`, { headers: user })
-  await request(`${server.hooks}/log`, { headers: { 'Remote-Email': 'token agent' } })
-  await request(`${server.hooks}/log`)
-  await request(`${server.hooks}/api/v1/events`, { headers: { ...user, ...bearer(token) } })
-  await request(`${server.hooks}/api/v1/events`, { headers: bearer(secret('wrong-token')) })
+  /** Each request, and what its line says: the route, and the user. */
+  const expected = [
+    [`${server.hooks}/log`, user, '/log ann@example.com'],
+    [`${server.hooks}/log`, { 'Remote-Email': 'token agent' }, '/log user token agent'],
+    [`${server.hooks}/log`, {}, '/log undefined'],
+    [`${server.hooks}/api/v1/events`, { ...user, ...bearer(token) }, '/api/v1/events token agent'],
+    [`${server.hooks}/api/v1/events`, bearer(secret('wrong')), '/api/v1/events undefined'],
+
+    [`${server.links}/nothing-here`, user, '/:slug ann@example.com'],
+    [
+      `${server.links}/api/v1/links`,
+      bearer(ann.token),
+      '/api/v1/links token test of ann@example.com',
+    ],
+    [`${server.ops}/v1/models`, bearer(env.OPS_CHAT_API_KEY), '/v1/models token OPS_CHAT_API_KEY'],
+  ] as const
+  for (const [url, headers] of expected) await request(url, { headers: { ...headers } })
   await request(`${server.hooks}/mcp/agent`, { method: 'POST', headers: bearer(token) })
-  await request(`${server.links}/nothing-here`, { headers: user })
-  await ann.api('GET', '/links')
-  await request(`${server.ops}/v1/models`, { headers: bearer(env.OPS_CHAT_API_KEY) })
   await server.stop()
   const lines = server.logs().map((text): Line => JSON.parse(text))
-  const users = lines.flatMap(({ msg, route, user }) =>
-    msg === 'request' && route !== '/healthz' ? [[route, user]] : [],
+  const asked = lines.filter(({ msg, route }) => msg === 'request' && route !== '/healthz')
+  t.same(
+    asked.map(({ route, user }) => `${route} ${user}`),
+    [...expected.map(([, , line]) => line), '/mcp/:endpoint token agent'],
   )
-  t.same(users, [
-    ['/log', 'ann@example.com'],
-    ['/log', 'user token agent'],
-    ['/log', undefined],
-    ['/api/v1/events', 'token agent'],
-    ['/api/v1/events', undefined],
-    ['/mcp/:endpoint', 'token agent'],
-    ['/:slug', 'ann@example.com'],
-    ['/api/v1/links', 'token test of ann@example.com'],
-    ['/v1/models', 'token OPS_CHAT_API_KEY'],
-  ])
 })
 
 t.test('the journal is told of each line’s priority, which it takes off', async (t) => {
@@ -144,9 +137,13 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
   const { code, stdout } = await runCliProcess('check', unit)
   t.equal(code, 1)
-  t.match(stdout, /^<3>FAIL {2}configuration: /m)
-  t.match(stdout, /^<4>warn {2}runner: /m)
-  t.match(stdout, /^<6>ok {4}data directory: /m)
+  for (const line of [
+    '<3>FAIL  configuration: ',
+    '<4>warn  runner: ',
+    '<6>ok    data directory: ',
+  ]) {
+    t.match(stdout, line)
+  }
   t.notMatch(stdout, /^[^<]/m)
 })
 

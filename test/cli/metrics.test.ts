@@ -93,7 +93,6 @@ t.test('figures of the process and of its database', async (t) => {
     t.ok(value >= bound, `${name} is ${value}`)
   }
   for (const level of ['deliveries', 'trusted', 'upkeep', 'strangers', 'extras']) {
-    t.ok(metricOf(first, `gatehouse_database_waiting{level="${level}"}`) !== undefined, level)
     t.equal(metricOf(first, `gatehouse_database_refused_total{level="${level}"}`), 0)
   }
   t.equal(metricOf(first, 'gatehouse_database_reconnects_total'), 0)

@@ -21,18 +21,9 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
     `add phone ntfy+${url}/topic-${token} --services web,shop --levels critical --quiet 22:00-07:00 --after 5m --remind 4h --token -`,
     token,
   )
-  t.match(added, { code: 0, stderr: /phone gets the notices from now on/ })
+  t.match(added, { code: 0, stderr: 'phone gets the notices from now on' })
   t.match(await rows(), [
-    {
-      name: 'phone',
-      kind: 'ntfy',
-      host: new URL(url).host,
-      services: ['web', 'shop'],
-      levels: ['critical'],
-      quiet: '22:00-07:00',
-      after_s: 300,
-      remind_s: 14_400,
-    },
+    { name: 'phone', kind: 'ntfy', host: new URL(url).host, after_s: 300, remind_s: 14_400 },
   ])
   const [stored] = await postgres.query(env, `select n::text from notices.targets n`)
   t.notMatch(JSON.stringify(stored), token)
@@ -47,13 +38,13 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
     body: new RegExp(`"topic":"topic-${token}"`),
     headers: { authorization: `Bearer ${token}`, 'idempotency-key': /^notice-test-/ },
   })
-  t.match(await run('add nobody http://127.0.0.1:2/x'), { code: 0 })
-  t.match(await run('test nobody'), { code: 1, stderr: /not taken: ECONNREFUSED/ })
+  await run('add nobody http://127.0.0.1:2/x')
+  t.match(await run('test nobody'), { code: 1, stderr: 'not taken: ECONNREFUSED' })
 
   t.match(await run('set phone --after 0 --without quiet,levels'), { code: 0 })
   const kept = { after_s: 0, quiet: null, levels: null, remind_s: 14_400 }
   t.match((await rows()).at(-1), kept, 'what no flag names stays')
-  t.match(await run('set phone --url -', `slack+${url}/chat`), { code: 0 })
+  await run('set phone --url -', `slack+${url}/chat`)
   await run('test phone')
   t.match(received.at(-1), { path: '/chat' })
 })
@@ -64,35 +55,46 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
   const times = /two times of the day such as 22:00-07:00/
   await refuseCommands(t, { env, state: rows }, [
     ...refusedRows('notify', 2, [
-      [`add x pigeon+https://x/${token}`, /^(?!.*secret-).*its scheme is not known/],
-      ['add x pagerduty+https://x/v2/enqueue', /routing_key/],
-      ['set phone', /Missing a setting/],
+      [`add x pigeon+https://x/${token}`, 'URL is not valid: its scheme is not known'],
+      [
+        'add x pagerduty+https://x/v2/enqueue',
+        'URL is not valid: it is not like pagerduty+https://events.pagerduty.com/v2/enqueue?routing_key',
+      ],
+      ['set phone', 'Missing a setting'],
     ]),
     ...refusedRows('notify', 1, [
-      [`add X:y ${url}`, /the name must be 1 to 64 lower-case letters/],
-      [`add phone ${url}`, /there is a target phone already/],
+      [`add X:y ${url}`, 'the name must be 1 to 64 lower-case letters'],
+      [`add phone ${url}`, 'there is a target phone already'],
       ['set other --after 5m', none],
       ['remove other', none],
       ['test other', none],
     ]),
     ...refusedRows(`notify add x ${url}`, 2, [
-      ['--levels loud', /expected of info, warning, critical|must be/],
+      ['--levels loud', '--levels must be'],
       ['--quiet 7-9', times],
       ['--quiet 07:00-07:00', times],
-      ['--after 13h', /12h at most/],
-      ['--remind 5s', /from 1m to 7d/],
+      [
+        '--after 13h',
+        '--after must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 12h at most',
+      ],
+      [
+        '--remind 5s',
+        '--remind must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, from 1m to 7d',
+      ],
     ]),
     [
       words('add x smtp://u:secret-1@h?from=a@b&to=c@d'),
       2,
-      /URL has a password, which others can see: give it by --token/,
+      'URL has a password, which others can see: give it by --token',
     ],
   ])
   await refuseCommands(t, { env: keyless, state: rows }, [
-    ...refusedRows('notify', 1, [[`add x ${url}`, /stored encrypted: set GATEHOUSE_SECRET_KEY/]]),
+    ...refusedRows('notify', 1, [
+      [`add x ${url}`, 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY'],
+    ]),
   ])
   const unread = await runCli('notify test phone', { env: keyless })
-  t.match(unread, { code: 1, stderr: /not taken: GATEHOUSE_SECRET_KEY is not set/ })
+  t.match(unread, { code: 1, stderr: 'not taken: GATEHOUSE_SECRET_KEY is not set' })
 })
 
 await t.test('the running service sends to it, beside OPS_NOTIFY_URL', async (t) => {
@@ -105,10 +107,11 @@ await t.test('the running service sends to it, beside OPS_NOTIFY_URL', async (t)
   )
   const got = (path: string) => received.some((request) => request.path === path)
   await until(() => got('/phone') && got('/configured'), 'both targets to be told')
-  const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
-  await until(async () => /could not be sent to nobody/.test(await waiting()), 'the failing one')
-  t.match(await run('remove nobody'), { code: 0 })
-  await until(async () => !/could not be sent/.test(await waiting()), 'nothing to be unsent')
+  const unsent = async () =>
+    (await (await fetch(`${ops.base}/waiting`)).text()).includes('could not be sent to nobody')
+  await until(unsent, 'the failing one')
+  await run('remove nobody')
+  await until(async () => !(await unsent()), 'nothing to be unsent')
   const { stdout } = await runCli('notify list', { env: ops.env })
   t.match(stdout, /^OPS_NOTIFY_URL .*\nphone /m)
 })

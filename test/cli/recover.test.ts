@@ -56,7 +56,7 @@ await t.test('recover github', async (t: Test) => {
 
   await t.test('a dry run lists what failed and asks for nothing', async (t) => {
     const run = await recoverGithub(github, 'Octo/App', '--dry-run')
-    t.match(run, { code: 0, stderr: /code_host: 3 failed at the sender, 1 redelivered, 2 not / })
+    t.match(run, { code: 0, stderr: 'code_host: 3 failed at the sender, 1 redelivered, 2 not ' })
     t.match(run.stdout, /^PROVIDER +DELIVERY +TYPE +FAILED +STATUS +OUTCOME\n/)
     t.same(outcomes(run), ['down not asked for', 'again not asked for', 'came redelivered'])
     t.same(github.asked, [])
@@ -65,9 +65,8 @@ await t.test('recover github', async (t: Test) => {
 
   await t.test('what failed comes through the front door, verified and once', async (t) => {
     const run = await recoverGithub(github, 'octo/app', '--json')
-    const rows = JSON.parse(run.stdout) as { id: string; status: string; outcome: string }[]
-    t.match(run, { code: 0, stderr: /3 failed at the sender, 1 redelivered, 2 asked for again/ })
-    t.match(rows, [
+    t.match(run, { code: 0, stderr: '3 failed at the sender, 1 redelivered, 2 asked for again' })
+    t.match(JSON.parse(run.stdout), [
       { id: 'down', status: '0 failed to connect', outcome: 'asked for' },
       { id: 'again', status: '503 code 503', outcome: 'asked for' },
       { id: 'came', outcome: 'redelivered' },
@@ -77,11 +76,8 @@ await t.test('recover github', async (t: Test) => {
       return found.length === 2 && found
     }, 'both events')
     t.match((await shown(base, ids[1] ?? 0)).facts, { Verified: /yes|ok/i, 'Delivery id': 'down' })
-    t.same(
-      github.asked.map((one) => one.split(' ')[0]),
-      ['down', 'again'],
-      'each once, oldest first',
-    )
+    const asked = github.asked.map((one) => one.split(' ')[0])
+    t.same(asked, ['down', 'again'], 'each once, oldest first')
     const [newest] = hook.attempts.filter(({ guid, redelivery }) => guid === 'again' && redelivery)
     t.ok(newest, 'by the id of its newest attempt, to the last digit')
     t.match(await atSender('code_host'), /github:octo\/app: 3 failed .*, 2 asked for again/s)
@@ -92,24 +88,20 @@ await t.test('recover github', async (t: Test) => {
     const run = await recoverGithub(github, 'octo/app', '--since', '30d')
     t.match(run, { code: 0, stderr: 'code_host: 3 failed at the sender, redelivered\n' })
     t.equal(github.asked.length, 2)
-    t.match(await atSender('code_host'), /octo\/app: 3 failed at the sender, redelivered/)
+    t.match(await atSender('code_host'), 'octo/app: 3 failed at the sender, redelivered')
     const page = await request(`${base}/log?provider=code_host`)
-    t.notMatch(page.text, /delivered 2 times/)
+    t.notMatch(page.text, 'delivered 2 times')
   })
 
   const run = await recoverGithub(github, 'octo/app', '--since', '2099-01-01T00:00:00Z')
-  t.same(run, {
-    code: 0,
-    stdout: 'PROVIDER  DELIVERY  TYPE  FAILED  STATUS  OUTCOME\n',
-    stderr: 'code_host: none failed at the sender\n',
-  })
+  t.match(run, { code: 0, stderr: 'code_host: none failed at the sender\n' })
 })
 
 await t.test('recover github of an organization', async (t: Test) => {
   const github = await startGithub(t, '/orgs/octo/hooks')
   const hook = github.addHook(`${base}/webhooks/code_host?token=x`)
   github.addAttempt(hook, 'of-octo', 500)
-  t.match(await recoverGithub(github, 'octo'), { code: 0, stderr: /1 asked for again/ })
+  t.match(await recoverGithub(github, 'octo'), { code: 0, stderr: '1 asked for again' })
   await until(() => hook.attempts.length === 2, 'the delivery')
 })
 
@@ -123,13 +115,13 @@ await t.test('recover: what is refused, here and by a sender', async (t: Test) =
   const words = ['recover', 'github', 'octo/app', '--token', file, '--api', github.url]
   const of = /TARGET must be OWNER\/REPO, or the name of an/
   await refuseCommands(t, target, [
-    [words.slice(0, 3), 2, /--token must be a file with the token/],
-    [{ args: [...words.slice(0, 3), '--token', '-'], input: 'a b' }, 2, /--token must be a file/],
-    ['recover github octo/app --token ghp_x', 2, /--token must be -/],
+    [words.slice(0, 3), 2, '--token must be a file with the token'],
+    [{ args: [...words.slice(0, 3), '--token', '-'], input: 'a b' }, 2, '--token must be a file'],
+    ['recover github octo/app --token ghp_x', 2, '--token must be -'],
     [words.with(2, 'a/b/c'), 2, of],
     [words.with(2, 'a/..'), 2, of],
-    [[...words, '--since', '5'], 2, /--since must be a time such as/],
-    [words.with(-1, 'http://ghe.example'), 2, /--api must be an https:\/\/ URL/],
+    [[...words, '--since', '5'], 2, '--since must be a time such as'],
+    [words.with(-1, 'http://ghe.example'), 2, '--api must be an https:// URL'],
   ])
   const spent: GithubApi['fault'] = (_, response) => {
     const reset = String(Math.floor(Date.now() / 1_000) + 600)
@@ -182,20 +174,16 @@ await t.test('recover stripe', async (t: Test) => {
 
   const run = await recover(stripe.url, stripe.key, 'stripe')
   t.same(outcomes(run), ['evt_1 not asked for', 'evt_2 not asked for'], 'oldest first')
-  t.equal(run.code, 1, 'nobody has asked for them')
-  t.equal(
-    run.stderr,
-    'payments: 2 failed at the sender, 2 not asked for\n' +
-      'to resend an event of payments: stripe events resend EVENT --webhook-endpoint=we_1 --live\n',
-  )
+  const resend =
+    'to resend an event of payments: stripe events resend EVENT --webhook-endpoint=we_1 --live\n'
+  // Nobody has asked for them.
+  t.match(run, { code: 1, stderr: `payments: 2 failed at the sender, 2 not asked for\n${resend}` })
   const [first] = stripe.received.filter(({ path }) => path.startsWith('/v1/events'))
   t.match(first?.path, /delivery_success=false&.*created%5Bgte%5D=\d+/)
-  t.ok(
-    stripe.received.every(({ method }) => method === 'GET'),
-    'nothing is called that is not documented',
-  )
+  // Nothing is called that is not documented.
+  for (const { method } of stripe.received) t.equal(method, 'GET')
   t.equal((await eventIds(base)).length, stored + 1, 'nothing unsigned is stored')
-  t.match(await atSender('payments'), /stripe: 2 failed at the sender, 2 not asked for/)
+  t.match(await atSender('payments'), 'stripe: 2 failed at the sender, 2 not asked for')
 })
 
 /** Stripe, as its documentation describes the lists of events and of webhook endpoints. */

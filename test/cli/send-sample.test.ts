@@ -18,7 +18,6 @@ import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
-import { expectStatus } from '../helpers/refusals.ts'
 
 const [, postgres] = backends
 const key = { GATEHOUSE_SECRET_KEY: secretKey() }
@@ -46,8 +45,7 @@ await t.test('a built-in provider takes it as signed, each time as a new deliver
       [second, ids[0]],
       [first, ids[1]],
     ] as const) {
-      const stdout = new RegExp(`^202 \\{"id":${id},"provider":"${provider}"`)
-      t.match(run, { code: 0, stdout })
+      t.match(run, { code: 0, stdout: `202 {"id":${id},"provider":"${provider}"` })
       t.match(run.stderr, `sending ${type} to ${base}/webhooks/${provider}\n`)
       t.match(run.stderr, `see ${base}/log/${id}\n`)
     }
@@ -55,25 +53,19 @@ await t.test('a built-in provider takes it as signed, each time as a new deliver
     t.match(facts, { 'Event type': type, Verified: 'yes', Provider: provider })
     // Its secret may have been set on the page.
     const input = secret(`page-${provider}`)
-    await expectStatus(
-      200,
-      postForm(bare.base, `/providers/${provider}/rotate`, { secret: input }),
-    )
+    await postForm(bare.base, `/providers/${provider}/rotate`, { secret: input })
     const known = async () => (await post(bare.base, provider, '')).status !== 404
     await until(known, 'the server to know the secret')
-    const args = ['send-sample', provider, '--token-stdin']
-    const run = await runCli(args, { env: elsewhere, input })
-    t.match(run, { code: 0, stdout: new RegExp(`^202 .*"${provider}".*"verified":true`) })
+    const run = await runCli(`send-sample ${provider} --token-stdin`, { env: elsewhere, input })
+    t.match(run, { code: 0, stdout: '"verified":true' })
   }
 })
 
 await t.test('a generic provider takes it with its token or its secret', async (t) => {
   const withToken = (name: string, input: string) =>
     runCli(`send-sample ${name} --token-stdin`, { env, input })
-  t.match(await withToken('ci', `${await addProvider(base, 'ci')}\n`), {
-    code: 0,
-    stdout: /^202 \{"id":\d+,"provider":"generic:ci","trust_mode":"token"/,
-  })
+  const taken = await withToken('ci', `${await addProvider(base, 'ci')}\n`)
+  t.match(taken, { code: 0, stdout: '"provider":"generic:ci","trust_mode":"token"' })
   const [id = 0] = await eventIds(base)
   t.match((await shown(base, id)).facts, { 'Event type': 'sample.sent' })
   await addProvider(base, 'lan', { open: true })
@@ -84,10 +76,10 @@ await t.test('a generic provider takes it with its token or its secret', async (
   const signing = keepSecret('shop', stdout.trim())
   const known = async () => (await post(base, 'generic/shop', '')).status !== 404
   await until(known, 'the server to know the provider')
-  const ack = /^202 \{"id":\d+,"provider":"generic:shop","trust_mode":"signed","verified":true/
+  const ack = '"provider":"generic:shop","trust_mode":"signed","verified":true'
   t.match(await withToken('shop', signing), { code: 0, stdout: ack })
   const other = `whsec_${secretKey()}`
-  t.match(await withToken('shop', other), { code: 1, stderr: /refused with 403/ })
+  t.match(await withToken('shop', other), { code: 1, stderr: 'refused with 403' })
 })
 
 await t.test('each refusal says what to do, and nothing is stored', async (t) => {
@@ -146,10 +138,10 @@ await t.test('each refusal says what to do, and nothing is stored', async (t) =>
     ...['127.0.0.1:0', 'unix:/tmp/none.sock'].map((address): RefusedCommand => [
       sample('chat', { HOOKS_ADDR: address }),
       1,
-      /^gatehouse: HOOKS_ADDR names no TCP port; .*--to or in HOOKS_BASE_URL/,
+      'HOOKS_ADDR names no TCP port; give the URL of the receiver by --to or in HOOKS_BASE_URL',
     ]),
-    [['send-sample', 'No Name'], 2, /PROVIDER must be the name of a provider/],
-    [sample('chat --token-stdin --scheme hmac'), 2, /chat has a scheme of its own/],
+    [['send-sample', 'No Name'], 2, 'PROVIDER must be the name of a provider'],
+    [sample('chat --token-stdin --scheme hmac'), 2, 'chat has a scheme of its own'],
     [sample('chat --to ftp://a'), 2, to],
     [sample('chat --to http://u:pw@a/'), 2, /^(?!.*pw).*--to must be/],
   ])
@@ -160,9 +152,9 @@ await t.test('a sample to somebody else, which its own libraries accept', async 
     if (path === '/no') response.writeHead(418).end('I am a\u001b[31m teapot')
     else response.writeHead(200).end('thanks\n')
   })
+  const to = (words: string) => runCli(`send-sample ${words}`, { env: SIGNED_ENV })
   for (const provider of Object.keys(TYPES)) {
-    const args = ['send-sample', provider, '--to', `${receiver.url}/hook`]
-    const run = await runCli(args, { env: SIGNED_ENV })
+    const run = await to(`${provider} --to ${receiver.url}/hook`)
     t.match(run, { code: 0, stdout: '200 thanks\n' }, provider)
     t.notMatch(run.stderr, '/log/', 'a stranger has no page to look at')
   }
@@ -176,8 +168,7 @@ await t.test('a sample to somebody else, which its own libraries accept', async 
   t.equal(event.type, 'payment_intent.succeeded')
   t.match(chat?.headers, { 'x-slack-signature': /^v0=/, 'x-slack-request-timestamp': /^\d+$/ })
 
-  const no = ['send-sample', 'chat', '--to', `${receiver.url}/no`]
-  const refused = await runCli(no, { env: SIGNED_ENV })
+  const refused = await to(`chat --to ${receiver.url}/no`)
   const said = 'gatehouse: refused with 418: I am a[31m teapot\n'
   t.match(refused, { code: 1, stdout: '', stderr: said }, 'without its control characters')
   // The public address of the server counts before the one it listens on.

@@ -8,7 +8,14 @@ import { commandTable } from '../../commands/commands.ts'
 import { COMMAND_GROUPS } from '../../commands/frame/command.ts'
 import { VARIABLE_NAMES, variableOf } from '../../commands/frame/configuration.ts'
 import { backends } from '../helpers/backends.ts'
-import { FREE, refuseCommands, runCli, refusedRows, type RefusedCommand } from '../helpers/cli.ts'
+import {
+  FREE,
+  refuseCommands,
+  runCli,
+  runOk,
+  refusedRows,
+  type RefusedCommand,
+} from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
@@ -22,29 +29,17 @@ const COMMANDS =
   )
 
 t.test('help fits a screen, and leads to groups, commands and settings', async (t) => {
-  const screen = await runCli('help')
-  t.match(screen, { code: 0, stderr: '' })
-  for (const flag of ['--help', '-h']) t.equal((await runCli([flag])).stdout, screen.stdout, flag)
-  const rows = await commandTable.all()
-  const names = rows.map(({ name }) => name)
+  const screen = await runOk('help')
+  for (const flag of ['--help', '-h']) t.equal((await runCli(flag)).stdout, screen.stdout, flag)
+  const names = (await commandTable.all()).map(({ name }) => name)
   const lists = await Promise.all(
-    COMMAND_GROUPS.map(async (group) => (await runCli(['help', group])).stdout),
+    COMMAND_GROUPS.map(async (group) => (await runOk(`help ${group}`)).stdout),
   )
-  for (const [text, height] of [
-    [screen.stdout, 24],
-    ...lists.map((list) => [list, 99] as const),
-  ]) {
-    const lines = String(text).trimEnd().split('\n')
-    t.ok(lines.length < Number(height), `${lines[0]}: ${lines.length} lines`)
-    t.same(
-      lines.filter((line) => line.length > 80),
-      [],
-    )
-  }
+  t.ok(screen.stdout.split('\n').length < 25)
+  for (const line of [screen.stdout, ...lists].join('').split('\n')) t.ok(line.length <= 80, line)
   // What the screen names is there.
-  for (const [, name = ''] of screen.stdout.matchAll(
-    /^(?:hooks|links|ops|house| ) {2,6}([a-z][a-z-]*(?: [a-z]+)?)/gm,
-  )) {
+  const named = /^(?:hooks|links|ops|house| ) {2,6}([a-z][a-z-]*(?: [a-z]+)?)/gm
+  for (const [, name = ''] of screen.stdout.matchAll(named)) {
     t.ok(name.startsWith('gatehouse') || names.includes(name), name)
   }
   for (const name of names) {
@@ -52,9 +47,9 @@ t.test('help fits a screen, and leads to groups, commands and settings', async (
     t.equal(list.length, 1, `${name} is in one group`)
   }
 
-  const settings = await runCli('help settings')
+  const settings = (await runOk('help settings')).stdout.split('\n')
   for (const name of VARIABLE_NAMES) {
-    const line = settings.stdout.split('\n').find((text) => text.startsWith(`${name} `))
+    const line = settings.find((text) => text.startsWith(`${name} `))
     const flag = name.toLowerCase().replace(/^gatehouse_|^ops_(?=webhook)/, '')
     const shown =
       variableOf(name).secret === true ? '(no flag)' : `--${flag.replaceAll('_', '-')} `
@@ -63,33 +58,25 @@ t.test('help fits a screen, and leads to groups, commands and settings', async (
 })
 
 t.test('a command explains itself', async (t) => {
-  const one = await runCli('provider add --help')
-  t.match(one, { code: 0, stderr: '' })
-  t.match(
-    one.stdout,
-    'gatehouse provider add NAME [--open] [--scheme SCHEME] [--signed] [--secret FILE] [--enable]',
-  )
-  t.match(one.stdout, /^ {2}--enable +accept deliveries at once$/m)
-  t.notMatch(one.stdout, 'provider rotate')
+  const { stdout } = await runOk('provider add --help')
+  const form =
+    'gatehouse provider add NAME [--open] [--scheme SCHEME] [--signed] [--secret FILE] [--enable]'
+  t.match(stdout, form)
+  t.match(stdout, /^ {2}--enable +accept deliveries at once$/m)
+  t.notMatch(stdout, 'provider rotate')
   for (const words of ['help provider add', 'provider add -h', 'provider add x --help']) {
-    t.equal((await runCli(words.split(' '))).stdout, one.stdout, words)
+    t.equal((await runCli(words)).stdout, stdout, words)
   }
-
   for (const command of COMMANDS) {
-    const { code, stdout } = await runCli([command, '--help'])
-    const start = new RegExp(`^(gatehouse )?${command}\\b`)
-    t.match({ code, stdout }, { code: 0, stdout: start }, command)
+    const help = await runOk(`${command} --help`)
+    t.match(help.stdout, new RegExp(`^(gatehouse )?${command}\\b`))
   }
-
-  const common = await runCli('checks add --help')
-  const ofType = await runCli('checks add --type tcp --help')
-  for (const [{ stdout }, has, lacks] of [
-    [common, ['--type TYPE', '--every'], ['--host', '--url']],
-    [ofType, ['--every', '--host TEXT +a name or an address \\(needed\\)'], ['--url']],
-  ] as const) {
-    for (const flag of has) t.match(stdout, new RegExp(`^ +${flag}`, 'm'))
-    for (const flag of lacks) t.notMatch(stdout, flag)
-  }
+  const common = await runOk('checks add --help')
+  t.match(common.stdout, /^ +--type TYPE[^]*^ +--every/m)
+  t.notMatch(common.stdout, /--host|--url/)
+  const ofType = await runOk('checks add --type tcp --help')
+  t.match(ofType.stdout, /^ +--host TEXT +a name or an address \(needed\)/m)
+  t.notMatch(ofType.stdout, '--url')
 })
 
 t.test('each command, typed wrong in five ways', async (t) => {
@@ -179,12 +166,10 @@ t.test('without its server, its database or its address, a command says what to 
 })
 
 t.test('the man pages have every command, flag and variable', async (t) => {
-  const { code, stdout } = await runCli('help --man')
-  t.equal(code, 0)
+  const { stdout } = await runOk('help --man')
   for (const command of COMMANDS) t.match(stdout, `\ngatehouse ${command.replace('-', '\\-')}`)
   t.match(stdout, '\n\\-\\-skip\\-failed\n')
-  const page = await runCli('help --man-settings')
-  t.equal(page.code, 0)
+  const page = await runOk('help --man-settings')
   for (const name of VARIABLE_NAMES) t.match(page.stdout, new RegExp(`\n${name}(, |\n)`))
   t.match(page.stdout, '\nHOOKS_ADDR, \\-\\-hooks\\-addr\n')
   t.match(
@@ -209,21 +194,22 @@ t.test('the man pages have every command, flag and variable', async (t) => {
 })
 
 t.test('completion, as bash has it', async (t) => {
-  const { code, stdout } = await runCli('completion bash')
-  t.equal(code, 0)
-  const complete = (...words: readonly string[]) => {
-    const list = words.map((word) => `'${word}'`).join(' ')
-    const call = `COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _gatehouse`
+  const { stdout } = await runOk('completion bash')
+  for (const [line, offered] of [
+    ['gatehouse se', 'serve\nsend-sample\n'],
+    ['gatehouse provider r', 'rotate\nremove\n'],
+    ['gatehouse provider add shop --se', '--secret\n'],
+    ['gatehouse user role ann@example.com a', 'admin\n'],
+    // The name of a file.
+    ['gatehouse import links', '\n'],
+  ] as const) {
+    const words = line.split(' ')
+    const call = `COMP_WORDS=(${line}); COMP_CWORD=${words.length - 1}; _gatehouse`
     const script = `${stdout}\n${call}\nprintf '%s\\n' "\${COMPREPLY[@]}"`
     const shell = spawnSync('bash', ['--norc', '-u', '-c', script], { encoding: 'utf8' })
-    t.same({ status: shell.status, stderr: shell.stderr }, { status: 0, stderr: '' }, call)
-    return shell.stdout.trim().split('\n')
+    t.match(shell, { status: 0, stderr: '' }, line)
+    t.equal(shell.stdout, offered, line)
   }
-  t.same(complete('gatehouse', 'se'), ['serve', 'send-sample'])
-  t.same(complete('gatehouse', 'provider', 'r'), ['rotate', 'remove'])
-  t.same(complete('gatehouse', 'provider', 'add', 'shop', '--se'), ['--secret'])
-  t.same(complete('gatehouse', 'user', 'role', 'ann@example.com', 'a'), ['admin'])
-  t.same(complete('gatehouse', 'import', 'links'), [''], 'the name of a file')
   const { stdout: zsh } = await runCli('completion zsh')
   t.match(zsh, /^#compdef gatehouse\n/)
   t.ok(zsh.includes(stdout) && zsh.includes('bashcompinit'))
@@ -231,7 +217,7 @@ t.test('completion, as bash has it', async (t) => {
     const words = 'COMP_WORDS=(gatehouse provider rot); COMP_CWORD=2'
     const script = `${zsh}\n${words}\nemulate ksh -c _gatehouse; print -r -- $COMPREPLY`
     const shell = spawnSync('zsh', ['-f', '-c', script], { encoding: 'utf8' })
-    t.match(shell, { stdout: / rotate /, stderr: '' }, 'the functions run in zsh')
+    t.match(shell, { stdout: ' rotate ', stderr: '' }, 'the functions run in zsh')
   }
   const { stdout: fish } = await runCli('completion fish')
   t.match(fish, /^complete -c gatehouse .*'gatehouse provider'.* -a 'add list /m)
@@ -263,21 +249,21 @@ t.test('words and flags that a command does not take', async (t) => {
       ['completion csh', 'SHELL must be bash, zsh or fish'],
       ['provider', 'Missing action'],
       ['provider list --json=1', '--json takes no value'],
-      ['endpoint add x --allow everything', /--allow must be replay/],
-      ['user role ann@example.com', /Missing ROLE/],
-      ['user role ann@example.com owner', /ROLE must be user or admin/],
-      ['token revoke one', /ID must be the id of a token; see: gatehouse token list EMAIL/],
+      ['endpoint add x --allow everything', '--allow must be replay'],
+      ['user role ann@example.com', 'Missing ROLE'],
+      ['user role ann@example.com owner', 'ROLE must be user or admin'],
+      ['token revoke one', 'ID must be the id of a token; see: gatehouse token list EMAIL'],
       ['import', 'Missing FILE: a file, - is standard input'],
-      ['import a --owner ann', /--owner must be an e-mail address/],
-      ['export --format json', /--format must be jsonl or csv/],
+      ['import a --owner ann', '--owner must be an e-mail address'],
+      ['export --format json', '--format must be jsonl or csv'],
     ]),
     ...refusedRows('token create ann@example.com', 2, [
-      ['--scope write', /--scope must be full, read or create/],
-      ['--name a\u0007', /--name must have no control characters/],
+      ['--scope write', '--scope must be full, read or create'],
+      ['--name a\u0007', '--name must have no control characters'],
       ['--expires soon', /--expires must be a time with its zone such as .*7d/],
-      ['--expires 999999999d', /--expires must be a time/],
-      ['--expires 2020-01-31T12:00:00Z', /--expires must be in the future/],
-      ['--expires 0', /--expires must be in the future/],
+      ['--expires 999999999d', '--expires must be a time'],
+      ['--expires 2020-01-31T12:00:00Z', '--expires must be in the future'],
+      ['--expires 0', '--expires must be in the future'],
     ]),
     ...['forward http://127.0.0.1:1/hook', 'events list'].map((words): RefusedCommand => [
       [...words.split(' '), '--from', `http://ann:${value}@127.0.0.1:1`],
@@ -299,26 +285,28 @@ t.test('wrong usage of provider', async (t) => {
   const value = secret('given-as-flag')
   const noArgument = /^gatehouse: --secret must be - for .* a secret is no argument$/
   const body = '--answer-body must be text of 4096 bytes at most'
+  const overlap =
+    '--overlap must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 30d at most'
   await refuseCommands(t, undefined, [
     ...refusedRows('provider', 2, [
       ['add a --open --signed', '--open and --signed exclude each other'],
       [`add a --signed --secret ${value}`, noArgument],
       [`rotate a --secret=${value}`, noArgument],
-      ['rotate a --overlap 1w', /^gatehouse: --overlap must be .*, 30d at most/],
-      ['rotate a --overlap 31d', /^gatehouse: --overlap must be .*, 30d at most/],
+      ['rotate a --overlap 1w', overlap],
+      ['rotate a --overlap 31d', overlap],
       ['alarm a', 'Missing --expect, --burst or --off'],
-      ['alarm a --expect 1w', /--expect must be a whole number with/],
-      ['alarm a --burst x', /--burst must be a whole number/],
-      ['alarm a --off --burst 1', /--off turns both alarms off/],
-      ['set a', /Missing --methods, .* or --topics/],
-      ['set a --usual-answer --answer-status 200', /--usual-answer takes/],
-      ['set a --methods GET,TRACE', /--methods must be some of GET, POST, PUT/],
-      ['set a --methods GET,,PUT', /--methods must be some of GET/],
+      ['alarm a --expect 1w', '--expect must be a whole number with'],
+      ['alarm a --burst x', '--burst must be a whole number'],
+      ['alarm a --off --burst 1', '--off turns both alarms off'],
+      ['set a', 'Missing --methods, --answer-status, --answer-body, --usual-answer or --topics'],
+      ['set a --usual-answer --answer-status 200', '--usual-answer takes'],
+      ['set a --methods GET,TRACE', '--methods must be some of GET, POST, PUT'],
+      ['set a --methods GET,,PUT', '--methods must be some of GET'],
       ['set a --answer-status 302', '--answer-status must be 200 to 299, or 400 to 599'],
-      ['set a --answer-type text/html', /--answer-type must be text\/plain, /],
-      ['set a --answer-type text/plain', /--answer-type needs --answer-body: /],
-      ['add a --answer-status 204 --answer-body x', /--answer-body must be empty/],
-      ['add a --scheme ebay', /--scheme must be the name of a sender, such as github/],
+      ['set a --answer-type text/html', '--answer-type must be text/plain, '],
+      ['set a --answer-type text/plain', '--answer-type needs --answer-body: '],
+      ['add a --answer-status 204 --answer-body x', '--answer-body must be empty'],
+      ['add a --scheme ebay', '--scheme must be the name of a sender, such as github'],
       ['add a --scheme github --open', '--open and --scheme exclude each other'],
       ['add a --scheme github --signed', '--signed is --scheme standard: give one of the two'],
       ['add a --scheme github --header X-A', '--header is for the scheme hmac alone'],
@@ -326,22 +314,25 @@ t.test('wrong usage of provider', async (t) => {
     ]),
     ...refusedRows('provider add a --scheme hmac --header', 2, [
       ['X:A', '--header must be the name of a header'],
-      ['Host', /--header must be a header of this sender: every request has host/],
+      ['Host', '--header must be a header of this sender: every request has host'],
     ]),
     ...refusedRows('provider add a --scheme hmac --header X-Own', 2, [
       ['--encoding base32', '--encoding must be hex, base64 or base64url'],
-      ['--algorithm sha1', /--algorithm must be sha256 or sha512 \(SHA-1 is refused: /],
-      ['--prefix a"b', /--prefix must be up to 64 letters/],
-      ['--signed-text {timestamp}.{body}', /--timestamp-header is missing: --signed-text has/],
+      ['--algorithm sha1', '--algorithm must be sha256 or sha512 (SHA-1 is refused: '],
+      ['--prefix a"b', '--prefix must be up to 64 letters'],
+      ['--signed-text {timestamp}.{body}', '--timestamp-header is missing: --signed-text has'],
       ['--signed-text {id}.{body}', '--id-header is missing: --signed-text has {id}'],
-      ['--signed-text {body}.{timestamp}', /--signed-text must be what is signed, such as/],
-      ['--signed-text {id}{timestamp}{body}', /--signed-text must be .*full stop/],
-      ['--timestamp-header X-T', /--timestamp-header needs \{timestamp\} in --signed-text: /],
+      ['--signed-text {body}.{timestamp}', '--signed-text must be what is signed, such as'],
+      [
+        '--signed-text {id}{timestamp}{body}',
+        '--signed-text must be what is signed, such as {body}, {timestamp}.{body} or {id}.{timestamp}.{body}: {id} is followed by a full stop',
+      ],
+      ['--timestamp-header X-T', '--timestamp-header needs {timestamp} in --signed-text: '],
       [
         '--event-type-json type --event-type-header X-T',
         '--event-type-json and --event-type-header exclude each other',
       ],
-      ['--event-type-json a..b', /--event-type-json must be the path of a member/],
+      ['--event-type-json a..b', '--event-type-json must be the path of a member'],
       ['--id-header x-own', '--id-header must be another header than that of header'],
     ]),
     [
@@ -375,8 +366,11 @@ t.test('wrong usage of forward', async (t) => {
       ['http://me:pass@localhost/', form],
     ]),
     ...refusedRows('forward http://localhost:3000/hook', 2, [
-      ['--timeout 0', /--timeout must be .* from 1s to 7d/],
-      ['--timeout 8d', /--timeout must be/],
+      [
+        '--timeout 0',
+        '--timeout must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, from 1s to 7d',
+      ],
+      ['--timeout 8d', '--timeout must be'],
       ['--from ftp://localhost/', from],
       ...['unix:', 'unix:run/a', 'unix://run/a', 'unix:/', 'unix:/a:b', 'unix:/a?b'].map(
         (path) =>
@@ -388,8 +382,8 @@ t.test('wrong usage of forward', async (t) => {
       ['--from --json', '--from needs a value: the server, '],
       [`--text ${'x'.repeat(501)}`, '--text may have 500 characters at most'],
       ['--json-member data.object', '--json-member must be path=value, such as'],
-      ['--retries 1.5', /--retries must be a whole number/],
-      ['--since now', /--since must be the id of an event/],
+      ['--retries 1.5', '--retries must be a whole number'],
+      ['--since now', '--since must be the id of an event'],
       ['--name=', name],
     ]),
   ])

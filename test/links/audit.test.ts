@@ -20,7 +20,6 @@ async function tokenNamed(name: string): Promise<string> {
 }
 
 await t.test('tokens: each change, on each of its faces', async (t) => {
-  const token = (path: string) => ann.post(`/-/tokens${path}`)
   await changesLeave(t, env, 'links', [
     [
       'form of a user',
@@ -29,18 +28,13 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
     ],
     [
       'form: revoke',
-      async () => answers(200, token(`/${await tokenNamed('laptop')}/revoke`)),
+      async () => answers(200, ann.post(`/-/tokens/${await tokenNamed('laptop')}/revoke`)),
       'ann@example.com: token revoke laptop of ann@example.com',
     ],
     [
       'API',
       () => answers(201, ann.api('POST', '/tokens', { name: 'ci' })),
       'token test of ann@example.com: token create ci of ann@example.com',
-    ],
-    [
-      'API: revoke',
-      async () => answers(204, ann.api('DELETE', `/tokens/${await tokenNamed('ci')}`)),
-      'token test of ann@example.com: token revoke ci of ann@example.com',
     ],
     [
       'form of the operator',
@@ -51,11 +45,6 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
       'command',
       () => command(env, 0, 'token', 'create', ann.email, '--name', 'cron'),
       'command: token create cron of ann@example.com',
-    ],
-    [
-      'command: revoke',
-      async () => command(env, 0, 'token', 'revoke', await tokenNamed('cron')),
-      'command: token revoke cron of ann@example.com',
     ],
     // Refusals.
     ['no name', () => answers(400, ann.post('/-/tokens', { name: '', expires: '' }))],
@@ -79,16 +68,6 @@ await t.test('users: each change, on each of its faces', async (t) => {
       'token test of ann@example.com: user role bob@example.com to user',
     ],
     [
-      'command',
-      () => command(env, 0, 'user', 'add', 'dan@example.com'),
-      'command: user add dan@example.com',
-    ],
-    [
-      'command: role',
-      () => command(env, 0, 'user', 'role', 'dan@example.com', 'admin'),
-      'command: user role dan@example.com to admin',
-    ],
-    [
       'form: disable',
       () => answers(200, ann.post(`/-/admin/users/${bob.id}/disabled`, { disabled: 'true' })),
       'ann@example.com: user disable bob@example.com',
@@ -98,7 +77,7 @@ await t.test('users: each change, on each of its faces', async (t) => {
       () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/disabled`, { disabled: false })),
       'token test of ann@example.com: user enable bob@example.com',
     ],
-    ['command: enabled already', () => command(env, 0, 'user', 'enable', 'dan@example.com')],
+    ['command: enabled already', () => command(env, 0, 'user', 'enable', bob.email)],
     [
       'who signs in for the first time',
       () => answers(200, visitorAt(base, 'New@example.com').get('/-/')),
@@ -112,55 +91,41 @@ await t.test('users: each change, on each of its faces', async (t) => {
     // Refusals.
     ['known', () => answers(400, ann.post('/-/admin/users', { email: bob.email, role: 'user' }))],
     ['no admin', () => answers(403, bob.api('PUT', `/admin/users/${bob.id}/role`, {}))],
-    ['command: known', () => command(env, 1, 'user', 'add', 'dan@example.com')],
+    ['command: known', () => command(env, 1, 'user', 'add', bob.email)],
   ])
 })
 
 await t.test('links that are deleted and restored', async (t) => {
-  const [one, two, three] = await Promise.all(
-    ['one', 'two', 'three'].map((slug) => makeLink(ann, slug)),
-  )
+  const [{ id: one }, { id: two }] = [await makeLink(ann, 'one'), await makeLink(ann, 'two')]
   await changesLeave(t, env, 'links', [
     [
       'API',
-      () => answers(204, ann.api('DELETE', `/links/${one?.id}`)),
+      () => answers(204, ann.api('DELETE', `/links/${one}`)),
       'token test of ann@example.com: link delete one',
     ],
     [
-      'form',
-      () => answers(303, ann.post(`/-/links/${two?.id}/delete`)),
+      'form of an admin',
+      () => answers(200, ann.post('/-/admin/links/delete', `links=${two}`)),
       'ann@example.com: link delete two',
     ],
     [
-      'form of an admin',
-      () => answers(200, ann.post('/-/admin/links/delete', `links=${three?.id}`)),
-      'ann@example.com: link delete three',
-    ],
-    [
-      'API: restored',
-      () => answers(200, ann.api('POST', `/links/${one?.id}/restore`)),
-      'token test of ann@example.com: link restore one',
-    ],
-    [
       'form: restored',
-      () => answers(303, ann.post(`/-/deleted/${two?.id}/restore`)),
-      'ann@example.com: link restore two',
+      () => answers(303, ann.post(`/-/deleted/${one}/restore`)),
+      'ann@example.com: link restore one',
     ],
     // What is not: the link's page tells it.
     ['a new link', () => makeLink(ann, 'four')],
-    ['gone already', () => answers(404, ann.api('DELETE', `/links/${three?.id}`))],
+    ['gone already', () => answers(404, ann.api('DELETE', `/links/${two}`))],
   ])
 })
 
 await t.test('the page is for admins', async (t) => {
-  const fay = await links.user('fay')
   const shown = await expectStatus(200, ann.get('/-/admin/audit'))
-  t.match(shown.text, 'link delete: <bdi>one</bdi>')
-  t.match(shown.text, /aria-current="page"[^>]*>Audit</)
+  t.match(shown.text, /aria-current="page"[^>]*>Audit<[^]*link delete: <bdi>one<\/bdi>/)
   t.match(await ann.text('/-/'), '<a href="/-/admin/audit">audit</a>')
+  const fay = await links.user('fay')
   t.notMatch(await fay.text('/-/'), '/-/admin/audit')
   await expectStatus(403, fay.get('/-/admin/audit'))
-  await expectStatus(403, visitorAt(base, '').get('/-/admin/audit'))
   const bearer = { authorization: `Bearer ${ann.token}` }
   await expectStatus(403, visitorAt(base, '').get('/-/admin/audit', bearer), 'no token')
   await expectStatus(200, operator.get('/-/admin/audit'))

@@ -42,20 +42,17 @@ await t.test('two servers on one database', async (t: Test) => {
 async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
   t.equal(await leadsTo(base, '/docs'), 404)
   let link = await makeLink(ann, 'docs', { url: 'https://v0.test/' })
-  for (let version = 1; version <= 4; version++) {
-    const url = `https://v${version}.test/`
+  for (const url of ['https://v1.test/', 'https://v2.test/', 'https://v3.test/']) {
     // Some of these are being read from the database when the change comes.
     const during = Array.from({ length: 4 }, () => leadsTo(base, '/docs'))
     await expectStatus(200, put(ann, link.id, { url }))
     t.equal(await leadsTo(base, '/docs'), url)
     await Promise.all(during)
     t.equal(await leadsTo(base, '/docs'), url, 'also after those that were under way')
-    if (version % 4 > 0) continue
-    await expectStatus(204, ann.api('DELETE', `/links/${link.id}`))
-    t.equal(await leadsTo(base, '/docs'), 404)
-    link = await makeLink(ann, 'docs', { url: `https://again${version}.test/` })
-    t.equal(await leadsTo(base, '/docs'), `https://again${version}.test/`)
   }
+  await expectStatus(204, ann.api('DELETE', `/links/${link.id}`))
+  t.equal(await leadsTo(base, '/docs'), 404)
+  link = await makeLink(ann, 'docs', { url: 'https://again.test/' })
   await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'secure' }))
   t.equal(await leadsTo(base, '/docs', STRANGER), 403)
   await expectStatus(200, put(ann, link.id, { url: link.url, visibility: 'public' }))
@@ -88,10 +85,8 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
 
   await leadsTo(base, '/marker')
   await always('https://v0.test/', 'made')
-  for (const url of ['https://v1.test/', 'https://v2.test/?q=1']) {
-    await put(ann, docs.id, { url })
-    await always(url, 'changed')
-  }
+  await put(ann, docs.id, { url: 'https://v1.test/' })
+  await always('https://v1.test/', 'changed')
   await put(ann, docs.id, { url: 'https://v3.test/', visibility: 'secure' })
   await always(403, 'secured')
   await put(ann, docs.id, { url: 'https://v4.test/', visibility: 'private', append_path: true })
@@ -129,10 +124,6 @@ await t.test('notices that were lost with their connection', async (t) => {
   )
   t.ok(ended.length > 0)
   await until(async () => (await leadsTo(base, '/docs')) === 'https://v1.test/', 'the new url')
-  t.same(
-    new Set(await Promise.all(Array.from({ length: 10 }, () => leadsTo(base, '/docs')))),
-    new Set(['https://v1.test/']),
-  )
 })
 
 await t.test('links in memory', async (t) => {

@@ -53,46 +53,36 @@ await t.test('users are listed and added', async (t) => {
   t.match(text, /com<\/a>\s*<span class="badge">you<\/span>/)
   t.match(text, '3 users')
   t.match(text, 'href="/-/admin/links?owner=ann%40example.com"', 'a row leads to the links')
-  t.match(text, /<a href="\/-\/admin\/users" aria-current="page" [^>]*>Admin<\/a\s*>/)
   t.match(text, 'gatehouse user role eve@example.com admin', 'the way back is said')
-  const fragment = await eve.get(USERS, HTMX)
-  t.match(fragment, { text: /^<section id="users"/, headers: { vary: 'HX-Request' } })
+  t.match(await eve.get(USERS, HTMX), { text: /^<section id="users"/ })
   for (const query of ['limit=0', 'cursor=x']) {
     await expectStatus(400, eve.get(`${USERS}?${query}`), query)
   }
 
-  const bob = { email: ' Bob@Example.com ', name: 'Bob <i>', role: 'admin' }
+  const bob = { email: ' Bob@Example.com ', name: '', role: 'admin' }
   const added = await eve.post(USERS, bob)
-  t.match(added, { status: 200, text: /<bdi>Bob &lt;i&gt;<\/bdi>/ })
-  t.match(added.text, /role="status"[^>]*>\s*bob@example\.com is an admin now\./)
-  const short = await eve.post(USERS, { email: 'cy@example.com', name: '' })
-  t.match(short.text, /<bdi>cy<\/bdi>/, 'the name of the address when none is given')
-  t.match(short.text, /cy@example\.com is a user now/)
+  t.match(added, { status: 200, text: /role="status"[^>]*>\s*bob@example\.com is an admin now\./ })
+  t.match(added.text, '<bdi>bob</bdi>', 'the name of the address when none is given')
   const dan = { email: 'dan@example.com' }
-  for (const fields of [{ email: 'bob@example.com' }, { email: 'a\0@x.test' }]) {
-    refuses(t, await eve.post(USERS, fields), [400, 'BAD_REQUEST'], fields.email)
-  }
+  refuses(t, await eve.post(USERS, { email: 'a\0@x.test' }), [400, 'BAD_REQUEST'])
   refuses(t, await eve.post(USERS, { ...dan, role: 'owner' }), [400, 'INVALID_ROLE'])
   const page = await eve.post(USERS, { email: '"><b>', name: `<u>${'n'.repeat(101)}` }, NAVIGATION)
-  t.match(page, { status: 400, text: /<!doctype html>/ })
+  t.match(page, { status: 400, text: '<!doctype html>' })
   t.match(page.text, 'value="&quot;&gt;&lt;b&gt;"')
   t.match(page.text, /id="user-email-refused"[^]*id="user-name-refused"/, 'all that is wrong')
-  t.notMatch(page.text, /<b>|<u>/)
   await expectStatus(400, eve.post(`${USERS}?cursor=x`, dan))
 
   const [first, all] = [await shown(`${USERS}?limit=2`), await shown(USERS)]
   const rest = await shown(nextOf(first, 'user-rows') ?? '')
-  t.same([...emailsIn(first), ...emailsIn(rest)].slice(0, 4), emailsIn(all).slice(0, 4))
-  t.equal(emailsIn(all).length, 5, 'what was refused is not there')
+  t.same([...emailsIn(first), ...emailsIn(rest)], emailsIn(all), 'what was refused is not there')
 })
 
 await t.test('a role is given and taken; one’s own is not lost by accident', async (t) => {
   const made = await eve.post(role(ann), { role: 'admin' })
   t.match(made, { status: 200, text: /^<tr role="row" id="user-[\s\S]*Is an admin now\./ })
-  t.equal(await roleOf(ann), 'admin')
   await expectStatus(200, ann.get(USERS))
-  const page = await eve.post(`${role(ann)}?limit=1`, { role: 'user' }, NAVIGATION)
   const location = `${USERS}?limit=1`
+  const page = await eve.post(`${role(ann)}?limit=1`, { role: 'user' }, NAVIGATION)
   t.match(page, { status: 303, headers: { location } }, 'to the same page of the list')
   refuses(t, await eve.post(role(ann), { role: 'ADMIN' }), [400, 'INVALID_ROLE'])
   await expectStatus(400, eve.post(`${role(ann)}?cursor=x`, { role: 'admin' }))
@@ -102,17 +92,13 @@ await t.test('a role is given and taken; one’s own is not lost by accident', a
   }
   await expectStatus(405, eve.get(role(ann)))
 
-  for (const id of [eve.id, eve.id.toUpperCase()]) {
-    const refused = await eve.post(role({ id }), { role: 'user', acknowledge_own: 'no' })
-    t.match([refused.status, refused.json()], [400, { error: /your own admin role/ }])
-  }
-  t.equal(await roleOf(eve), 'admin')
-  const meant = { role: 'user', acknowledge_own: 'true' }
-  const gone = await eve.post(role(eve), meant, NAVIGATION)
+  const upper = role({ id: eve.id.toUpperCase() })
+  const refused = await eve.post(upper, { role: 'user', acknowledge_own: 'no' })
+  t.match([refused.status, refused.json()], [400, { error: 'your own admin role' }])
+  const gone = await eve.post(role(eve), { role: 'user', acknowledge_own: 'true' }, NAVIGATION)
   t.match(gone, { status: 303, headers: { location: '/-/' } })
   await expectStatus(403, eve.get(USERS), 'at once')
-  const bob = visitorAt(links.base, 'bob@example.com')
-  await bob.post(role(eve), { role: 'admin' })
+  await visitorAt(links.base, 'bob@example.com').post(role(eve), { role: 'admin' })
 })
 
 await t.test('links of everybody, by the beginning of their slug and by owner', async (t) => {
@@ -120,18 +106,25 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
   const slugs = ['a-b', 'ab', 'ab-c', 'abc', 'b0']
   for (const slug of slugs) await makeLink(ann, slug, { visibility: 'private' })
   const secure = await makeLink(ann, 'zzz', { visibility: 'secure', title: '<i>"x"' })
-  for (const [q, expected] of [
-    ['', 'a-b ab ab-c abc b0 zzz'],
-    [' AB ', 'ab ab-c abc'],
-    ['ab-', 'ab-c'],
-    ['%', ''],
-    ['\0', ''],
-    ['c', ''],
+  const dora = await links.user('dora')
+  const { id } = await makeLink(dora, 'dora-one')
+  await makeLink(dora, 'dora-two')
+  await dora.api('POST', `/links/${id}/owners`, { email: ann.email })
+  for (const [query, expected] of [
+    [{ q: ' AB ' }, 'ab ab-c abc'],
+    [{ q: 'ab-' }, 'ab-c'],
+    [{ q: '%' }, ''],
+    [{ q: '\0' }, ''],
+    [{ q: 'c' }, ''],
+    [{ owner: ' DORA@example.com ' }, 'dora-one dora-two'],
+    [{ owner: dora.email, q: 'dora-t' }, 'dora-two'],
+    // A co-owner is not the owner.
+    [{ owner: ann.email }, 'a-b ab ab-c abc b0 zzz'],
   ] as const) {
-    t.equal(await listed({ q }), expected, `q=${q}`)
+    t.equal(await listed({ ...query }), expected, JSON.stringify(query))
   }
-  t.same(await listedAll(eve, `${LINKS}?limit=1`, 'all-links'), [...slugs, 'zzz'])
-  t.match(nextOf(await shown(`${LINKS}?q=a&limit=2`), 'all-links'), /q=a&limit=2&cursor=/)
+  t.same(await listedAll(eve, `${LINKS}?limit=1&q=a`, 'all-links'), slugs.slice(0, 4))
+  t.match(nextOf(await shown(`${LINKS}?q=a&limit=2`), 'all-links'), 'q=a&limit=2&cursor=')
   const row = await shown(`${LINKS}?q=zzz`)
   t.match(row, '&lt;i&gt;&quot;x&quot;')
   for (const path of ['', '/edit', '/delete']) {
@@ -139,96 +132,80 @@ await t.test('links of everybody, by the beginning of their slug and by owner', 
     await expectStatus(200, eve.get(`/-/links/${secure.id}${path}`), path)
   }
   const none = await shown(`${LINKS}?q=%22%3E%3Cb%3E`)
-  t.match(none, /No slug begins with “&quot;&gt;&lt;b&gt;”/)
-  t.match(none, 'value="&quot;&gt;&lt;b&gt;"')
+  t.match(none, /value="&quot;&gt;&lt;b&gt;"[^]*No slug begins with “&quot;&gt;&lt;b&gt;”/)
   t.match(await eve.get(LINKS, HTMX), { text: /^<div id="admin-links"/ })
   await expectStatus(400, eve.get(`${LINKS}?cursor=x`))
-
-  const dora = await links.user('dora')
-  for (const slug of ['dora-one', 'dora-two']) await makeLink(dora, slug)
-  await dora.api('POST', `/links/${(await idsOf(dora))[0]}/owners`, { email: ann.email })
-  t.equal(await listed({ owner: ' DORA@example.com ' }), 'dora-one dora-two')
-  t.equal(await listed({ owner: dora.email, q: 'dora-t' }), 'dora-two')
-  t.notMatch(await listed({ owner: ann.email }), 'dora-one', 'a co-owner is not the owner')
-  t.match(await shown(`${LINKS}?owner=nobody@example.com`), /No links of this owner match/)
+  t.match(await shown(`${LINKS}?owner=nobody@example.com`), 'No links of this owner match')
 })
 
 await t.test('chosen links are given a co-owner, or deleted', async (t) => {
-  const fay = await links.user('fay')
-  const gil = await links.user('gil')
+  const [fay, gil] = [await links.user('fay'), await links.user('gil')]
   for (const slug of ['fay-1', 'fay-2', 'fay-3']) await makeLink(fay, slug)
   const [first = '', second = '', third = ''] = await idsOf(fay)
   const chosen = (...ids: readonly string[]) => ids.map((id) => `links=${id}`).join('&')
-  const [plain, all] = [await shown(`${LINKS}?q=fay-`), await shown(`${LINKS}?q=fay-&chosen=all`)]
-  t.equal(plain.match(/type="checkbox" name="links"/g)?.length, 3)
-  t.notMatch(plain, /name="links" value="[^"]*" checked/)
+  const post = (action: string, body: string) => eve.post(`${LINKS}/${action}`, body)
+  t.notMatch(await shown(`${LINKS}?q=fay-`), /name="links" value="[^"]*" checked/)
+  const all = await shown(`${LINKS}?q=fay-&chosen=all`)
   t.equal(all.match(/name="links" value="[^"]*" checked/g)?.length, 3, 'all without script')
 
-  const asked = await eve.post(`${LINKS}/chosen`, `${chosen(first, second)}&action=delete`)
+  const asked = await post('chosen', `${chosen(first, second)}&action=delete`)
   t.match(asked, { status: 200, text: /Delete 2 links\?[^]*fay-1[^]*fay-2/ }, 'it asks first')
-  const owners = await eve.post(`${LINKS}/chosen`, `${chosen(first)}&action=owners`)
-  t.match(owners.text, /Add a co-owner to 1 link[^]*list="owners-email-list"/)
   const many = Array.from({ length: 901 }, (_, at) => first.slice(0, -4) + (at + 1_000))
-  for (const ids of ['', chosen('x'), chosen(...many)]) {
-    await expectStatus(400, eve.post(`${LINKS}/chosen`, `${ids}&action=delete`))
-  }
-  await expectStatus(400, eve.post(`${LINKS}/chosen`, chosen(first)), 'without an action')
-  const tooMany = chosen(...many.slice(0, 201))
-  for (const body of [tooMany, `${chosen(NO_USER)}&rest=x`]) {
-    await expectStatus(400, eve.post(`${LINKS}/delete`, body), 'over a portion, no id')
+  for (const [action, body] of [
+    ['chosen', 'action=delete'],
+    ['chosen', `${chosen('x')}&action=delete`],
+    ['chosen', `${chosen(...many)}&action=delete`],
+    ['chosen', chosen(first)],
+    // Over a portion, and no id.
+    ['delete', chosen(...many.slice(0, 201))],
+    ['delete', `${chosen(NO_USER)}&rest=x`],
+  ] as const) {
+    await expectStatus(400, post(action, body), body.slice(0, 60))
   }
   t.same(await idsOf(fay), [first, second, third], 'nothing was done')
 
   await fay.api('POST', `/links/${second}/owners`, { email: gil.email })
-  const ids = chosen(first, second, NO_USER)
-  const added = await eve.post(`${LINKS}/owners`, `${ids}&email=GIL@example.com`)
+  const added = await post('owners', `${chosen(first, second, NO_USER)}&email=GIL@example.com`)
   t.match(added, { status: 200, text: 'gil@example.com is now a co-owner of 1 link' })
   t.match(added.text, /Not changed: 2 links[^]*fay-2: This user is an owner already\./)
-  t.match(added.text, /A link: No link has this id\./)
-  const { json } = await fay.api('GET', `/links/${first}/owners`)
-  t.match(json, [{ email: fay.email }, { email: gil.email, is_primary: false }])
+  t.match(added.text, 'A link: No link has this id.')
   const history = await fay.text(`/-/links/${first}`)
   t.match(history, /eve@example\.com<\/bdi>\s+made/, 'by the admin, as a single change is')
-
-  const deleted = await eve.post(`${LINKS}/delete`, chosen(first, first, second))
-  t.match(deleted, { status: 200, text: /Deleted 2 links/ })
+  const deleted = await post('delete', chosen(first, first, second))
+  t.match(deleted, { status: 200, text: 'Deleted 2 links' })
   t.same(await idsOf(fay), [third])
-  await expectStatus(404, fay.get('/fay-1'), 'at once')
 })
 
 await t.test('an owner changes many of the own links, in portions', async (t) => {
   const [ivy, jon] = [await links.user('ivy'), await links.user('jon')]
-  const own = await ivy.text('/-/')
-  t.match(own, /href="\/-\/own">Change several</)
-  t.match(await ivy.text(OWN), /No links yet/)
+  t.match(await ivy.text('/-/'), 'href="/-/own">Change several<')
+  t.match(await ivy.text(OWN), 'No links yet')
   const owners = [ivy.email]
   await links.store(
     Array.from({ length: 203 }, (_, at) => ({ slug: `ivy-${1_000 + at}`, owners })),
   )
   const shared = await makeLink(jon, 'jon-shared')
-  const given = await makeLink(jon, 'jon-given', { visibility: 'secure' })
   const foreign = await makeLink(jon, 'jon-only', { visibility: 'secure' })
   await jon.api('POST', `/links/${shared.id}/owners`, { email: ivy.email })
-  await jon.api('POST', `/links/${given.id}/shares`, { email: ivy.email })
 
   const page = await ivy.text(`${OWN}?q=jon&owner=${jon.email}`)
   t.same(slugsIn(page), ['jon-shared'], 'owned and co-owned, nothing else')
   t.notMatch(page, 'id="filter-owner"', 'who has which links is for admins')
-  t.match(await ivy.text(OWN), '204 links')
   const whole = await ivy.text(`${OWN}?q=ivy-&chosen=all`)
   const ids = [...whole.matchAll(/name="links" value="([^"]*)" checked/g)].map(([, id]) => id)
   t.equal(ids.length, 203, 'all are chosen, on one page')
 
+  const post = async (action: string, body: string, headers = HTMX) =>
+    (await ivy.post(`${OWN}/${action}`, body, headers)).text
   const fields = ids.map((id) => `links=${id}`).join('&')
-  const asked = (await ivy.post(`${OWN}/chosen`, `${fields}&action=owners`)).text
+  const asked = await post('chosen', `${fields}&action=owners`)
   t.match(asked, /Add a co-owner to 200 links[^]*3 more links will be asked for/)
-  const portion = `${formOf(asked)}&email=${jon.email}`
-  const done = (await ivy.post(`${OWN}/owners`, portion, HTMX)).text
+  const done = await post('owners', `${formOf(asked)}&email=${jon.email}`)
   t.match(done, /jon@example.com is now a co-owner of 200 links[^]*Go on with the other 3 links/)
-  const rest = (await ivy.post(`${OWN}/chosen`, formOf(done))).text
+  const rest = await post('chosen', formOf(done))
   t.match(rest, /Add a co-owner to 3 links[^]*name="email"[^>]*value="jon@example.com"/)
   t.notMatch(rest, 'will be asked for', 'the last portion')
-  const last = (await ivy.post(`${OWN}/owners`, `${formOf(rest)}&email=${jon.email}`)).text
+  const last = await post('owners', `${formOf(rest)}&email=${jon.email}`)
   t.match(last, 'is now a co-owner of 3 links')
   t.notMatch(last, 'id="go-on"')
   const unknown = `${formOf(asked)}&email=nobody@example.com`
@@ -238,23 +215,20 @@ await t.test('an owner changes many of the own links, in portions', async (t) =>
   t.match(refused.text, `name="links" value="${ids[0]}"`, 'the links stay chosen')
   t.match(refused.text, '3 more links will be asked for', 'the rest stays, too')
 
-  const others = [foreign, given, shared].map(({ id }) => `links=${id}`).join('&')
-  const mine = (await ivy.post(`${OWN}/chosen`, `${others}&action=delete`)).text
-  t.match(mine, /Delete 1 link\?[^]*2 chosen links are gone meanwhile, or they are not yours/)
-  t.notMatch(mine, /jon-only|jon-given/)
-  const none = (await ivy.post(`${OWN}/chosen`, `links=${foreign.id}&${formOf(done)}`)).text
-  t.match(none, /1 chosen link is gone/)
-  const tried = (await ivy.post(`${OWN}/delete`, `${others}&rest=${ids[0]}`)).text
-  t.match(tried, /Deleted 1 link\b[^]*Go on with the other 1 link…[^]*Not changed: 2 links/)
-  t.notMatch(tried, /jon-only/, 'a name that the visitor may not see')
-  for (const { id } of [foreign, given]) {
-    await expectStatus(200, jon.api('GET', `/links/${id}`), 'only owners change a link')
-  }
+  const others = [foreign, shared].map(({ id }) => `links=${id}`).join('&')
+  const mine = await post('chosen', `${others}&action=delete`)
+  t.match(mine, /Delete 1 link\?[^]*1 chosen link is gone meanwhile, or it is not yours/)
+  t.notMatch(mine, 'jon-only')
+  const tried = await post('delete', `${others}&rest=${ids[0]}`)
+  t.match(tried, /Deleted 1 link\b[^]*Go on with the other 1 link…[^]*Not changed: 1 link/)
+  t.notMatch(tried, 'jon-only', 'a name that the visitor may not see')
+  await expectStatus(200, jon.api('GET', `/links/${foreign.id}`), 'only owners change a link')
   await expectStatus(200, ivy.api('GET', `/links/${ids[0]}`), 'not asked for yet')
-  await expectStatus(403, visitorAt(links.base, '').get(OWN))
+  const nobody = visitorAt(links.base, '')
+  await expectStatus(403, nobody.get(OWN))
+  const body = `links=${ids[0]}&action=delete&email=${jon.email}`
   for (const path of ['chosen', 'delete', 'owners']) {
-    const body = `links=${ids[0]}&action=delete&email=${jon.email}`
-    await expectStatus(403, visitorAt(links.base, '').post(`${OWN}/${path}`, body), path)
+    await expectStatus(403, nobody.post(`${OWN}/${path}`, body), path)
     const cross = { 'sec-fetch-site': 'cross-site' }
     await expectStatus(403, ivy.post(`${OWN}/${path}`, body, cross), path)
   }
@@ -284,14 +258,11 @@ await t.test('for admins of this site only', async (t) => {
     for (const [path, body] of posts) await expectStatus(403, who.post(path, body), path)
   }
   for (const [path, body] of posts) {
-    for (const headers of [other, { origin: 'https://evil.test' }]) {
-      await expectStatus(403, eve.post(path, body, headers), path)
-    }
+    await expectStatus(403, eve.post(path, body, other), path)
     if (path.startsWith(`${LINKS}/`)) await expectStatus(405, eve.get(path), path)
   }
-  t.equal(await roleOf(ann), 'user')
   t.notMatch(await shown(USERS), 'x@example.com')
-  await expectStatus(200, ann.api('GET', `/links/${id}`))
+  t.match(await ann.read(`/links/${id}`), { owners: { length: 1 } }, 'it stays')
   const image = { ...other, 'sec-fetch-dest': 'image' }
   await expectStatus(403, eve.get(`${LINKS}?q=a`, image), 'nor measures a search')
   await expectStatus(403, eve.get(USERS, { host: 'evil.test' }), 'nor under another name')

@@ -10,11 +10,18 @@ import {
   type Headers,
   type Link,
   type PageUser,
+  type Visitor,
 } from '../helpers/links.ts'
 import { expectStatus, refuses } from '../helpers/refusals.ts'
 
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }
 const JSON_TYPE = { 'content-type': 'application/json' }
+const CODES: Readonly<Record<number, string>> = {
+  403: 'FORBIDDEN',
+  404: 'NOT_FOUND',
+  413: 'BODY_TOO_LARGE',
+  415: 'UNSUPPORTED_MEDIA_TYPE',
+}
 const NO_LINK = '00000000-0000-4000-8000-000000000000'
 /** A made-up name: 28 letters and digits that are not mistaken for each other. */
 const MADE_UP = /^[2-9bcdfghjkmnpqrstvwxyz]{7}$/
@@ -37,17 +44,11 @@ await t.test('what is refused stays in the form, beside why', async (t) => {
     ['url', 'javascript:alert(1)', 400],
     ['tags', 'ok, ä', 400],
   ] as const) {
-    const fields = { ...good, [field]: value }
-    const fragment = await expectStatus(
-      status,
-      ann.post('/-/new', fields, HTMX),
-      `${field} ${value.slice(0, 9)}`,
-    )
-    t.match(fragment.text, /^<form\s+id="link-form"/)
+    const fragment = await ann.post('/-/new', { ...good, [field]: value }, HTMX)
+    t.match(fragment, { status, text: /^<form\s+id="link-form"/ }, `${field} ${value}`)
     t.match(fragment.text, `id="link-${field}-refused"`)
     t.equal(fragment.text.match(/aria-invalid/g)?.length, 1, 'at its field alone')
-    const typed = fields.url.replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-    t.match(fragment.text, `value="${typed}"`, 'what was typed stays')
+    t.match(fragment.text, `value="${value.replace('<b>', '&lt;b&gt;')}"`, 'what was typed stays')
   }
   const clash = { slug: 'taken', url: 'nonsense', tags: 'ä' }
   const page = await ann.post('/-/new', clash, NAVIGATION)
@@ -71,44 +72,43 @@ await t.test('made and changed: a browser goes to its page, by either way', asyn
   }
   const plain = await expectStatus(303, ann.post('/-/new', fields, NAVIGATION))
   const id = leadsTo(plain).split('/').at(-1) ?? ''
-  const json = await ann.read(`/links/${id}`)
-  const texts = {
+  const made = await ann.read(`/links/${id}`)
+  t.match(made, {
     slug: 'docs',
     url: 'https://docs.test/{1}',
     title: 'Docs',
     description: 'one\ntwo',
-  }
-  t.match(json, { ...texts, visibility: 'private', append_path: true, tags: ['my-team', 'wiki'] })
-  const htmx = await expectStatus(
-    204,
-    ann.post('/-/new', { slug: 'two', url: 'https://two.test/' }, HTMX),
-  )
-  t.match(htmx.headers['hx-redirect'], /^\/-\/links\/[0-9a-f-]{36}\?created=true$/)
+    visibility: 'private',
+    append_path: true,
+    tags: ['my-team', 'wiki'],
+  })
+  const htmx = await ann.post('/-/new', { slug: 'two', url: 'https://two.test/' }, HTMX)
+  const location = /^\/-\/links\/[0-9a-f-]{36}\?created=true$/
+  t.match(htmx, { status: 204, headers: { 'hx-redirect': location } })
 
   const edit = `/-/links/${id}/edit`
-  t.match(await ann.text(edit), /value="my-team, wiki"/)
   const bad = await ann.post(edit, { ...fields, url: 'ftp://x/', title: 'Kept' }, HTMX)
   t.match(bad, { status: 400, text: /id="link-url-refused"[^]*value="Kept"/ })
-  t.same(await ann.read(`/links/${id}`), json, 'nothing was changed')
+  t.same(await ann.read(`/links/${id}`), made, 'nothing was changed')
   await expectStatus(303, ann.post(edit, { url: 'https://other.test/', slug: 'ignored' }))
   const cleared = { title: '', tags: [], visibility: 'private', append_path: false }
-  const now = { slug: 'docs', url: 'https://other.test/', ...cleared }
-  t.match(await ann.read(`/links/${id}`), now)
+  t.match(await ann.read(`/links/${id}`), { slug: 'docs', ...cleared })
 })
 
 await t.test('an address may be typed without https://', async (t) => {
-  for (const [typed, url] of [
-    [' example.com:8443/x?y#z ', 'https://example.com:8443/x?y#z'],
-    ['bücher.example', 'https://bücher.example'],
-    ['localhost:8080/x', 'https://localhost:8080/x'],
-    ['10.0.0.1/{1}', 'https://10.0.0.1/{1}'],
-  ] as const) {
-    const made = await ann.post('/-/new', { slug: 'completed', url: typed })
+  const { id } = await makeLink(ann, 'typed')
+  for (const url of [
+    ' example.com:8443/x?y#z ',
+    'bücher.example',
+    'localhost:8080/x',
+    '10.0.0.1/{1}',
+  ]) {
+    const made = await ann.post('/-/new', { slug: 'completed', url })
     const path = `/links/${leadsTo(made).split('/').at(-1)}`
-    t.equal((await ann.read(path)).url, url)
-    await ann.api('PUT', path, { url: 'https://x.test/' })
-    await ann.post(`/-${path}/edit`, { url: typed })
-    t.equal((await ann.read(path)).url, url, 'changed')
+    await ann.post(`/-/links/${id}/edit`, { url })
+    for (const at of [path, `/links/${id}`]) {
+      t.equal((await ann.read(at)).url, `https://${url.trim()}`)
+    }
     await ann.api('DELETE', path)
   }
   for (const url of [
@@ -125,11 +125,6 @@ await t.test('an address may be typed without https://', async (t) => {
   ]) {
     await expectStatus(400, ann.post('/-/new', { slug: 'completed', url }), url)
   }
-  await expectStatus(
-    400,
-    ann.api('POST', '/links', { slug: 'completed', url: 'example.com/x' }),
-    'the API completes nothing',
-  )
 })
 
 await t.test('a name and an address as people paste them', async (t) => {
@@ -139,7 +134,7 @@ await t.test('a name and an address as people paste them', async (t) => {
     const json = await ann.read(path)
     t.match(json, { slug: 'pasted-it', url: 'https://x.test/a%20b?c=d%20e' }, slug)
     const note = await ann.get(`/-/slug?slug=${encodeURIComponent(slug)}`)
-    t.match(note.text, /\/pasted-it is taken/)
+    t.match(note.text, '/pasted-it is taken')
     await ann.api('DELETE', path)
   }
 })
@@ -158,21 +153,26 @@ await t.test('the form and the preview show the places of an address', async (t)
   const typed = await shown({ slug: 'bugs', url, 'place-1': 'a b', 'place-2': '"><b>' })
   t.match(typed, '/bugs/a%20b/%22%3E%3Cb%3E leads to https://tracker.test/a%20b/issues/%22%3E%3Cb')
   t.match(typed, 'value="&quot;&gt;&lt;b&gt;"')
-  const defaults = { slug: 'bugs', url: 'http://x.test/{1}/{2:main}?of={user}', 'place-1': 'r' }
-  t.match(await shown(defaults), '/bugs/r leads to http://x.test/r/main?of=you%40example.com')
   const appended = { slug: 'bugs', url: 'http://x.test/y', append_path: 'true' }
-  t.match(await shown(appended), /Further path.*\/bugs\/a\/b leads to http:\/\/x\.test\/y\/a\/b/)
-  t.match(await shown({ ...appended, 'place-rest': '../x' }), 'leads nowhere')
-  const foreign = await example({ url: 'x.test/{{.Path}}' })
-  t.match(foreign, /<code>\{\{\.Path\}\}<\/code> is a place of another program\. Here it is/)
-  t.match(foreign, /data-fill="link-url"[^>]*value="https:\/\/x\.test\/\{\*\}"/)
-  const appends = 'x.test/{{if .Path}}{{.Path}}{{end}}?q'
-  t.match(await shown({ url: appends }), 'Here it is https://x.test/{*}?q. Use it')
-  const unknown = await shown({ url: 'x.test/{{.Now}}' })
-  t.match(unknown, 'its template has {{.Now}}, which has no equal here')
-  for (const none of ['', 'http://x.test/', 'javascript:{1}', '{1}']) {
-    t.equal(await shown({ url: none }), '', none)
+  for (const [fields, said] of [
+    [
+      { slug: 'bugs', url: 'http://x.test/{1}/{2:main}?of={user}', 'place-1': 'r' },
+      '/bugs/r leads to http://x.test/r/main?of=you%40example.com',
+    ],
+    [appended, /Further path.*\/bugs\/a\/b leads to http:\/\/x\.test\/y\/a\/b/],
+    [{ ...appended, 'place-rest': '../x' }, 'leads nowhere'],
+    [{ url: 'x.test/{{.Path}}' }, '{{.Path}} is a place of another program. Here it is'],
+    [{ url: 'x.test/{{if .Path}}{{.Path}}{{end}}?q' }, 'https://x.test/{*}?q. Use it'],
+    [{ url: 'x.test/{{.Now}}' }, 'its template has {{.Now}}, which has no equal here'],
+    [{ url: '' }, /^$/],
+    [{ url: 'http://x.test/' }, /^$/],
+    [{ url: 'javascript:{1}' }, /^$/],
+    [{ url: '{1}' }, /^$/],
+  ] satisfies readonly (readonly [Headers, string | RegExp])[]) {
+    t.match(await shown(fields), said, fields.url)
   }
+  const foreign = await example({ url: 'x.test/{{.Path}}' })
+  t.match(foreign, /data-fill="link-url"[^>]*value="https:\/\/x\.test\/\{\*\}"/)
   await expectStatus(403, nobody.get(`/-/example?url=${url}`))
   const refused = await ann.post('/-/new', { slug: '-', url, 'place-1': 'kept' }, HTMX)
   t.match(refused.text, /name="place-1"[^>]*value="kept"/)
@@ -183,7 +183,7 @@ await t.test('the form and the preview show the places of an address', async (t)
   t.match(await preview(''), /For example, [^]*\/places\/one\/a\/b[^]*places\.test\/one\?q=a\/b/)
   const filled = await preview('?place-1=x&place-rest=y%2F%3Cb%3E')
   t.match(filled, 'https://places.test/x?q=y/%3Cb%3E')
-  t.match(filled, /href="\/places\/x\/y\/%3Cb%3E"/)
+  t.match(filled, 'href="/places/x/y/%3Cb%3E"')
   t.match(await preview('?place-1=..'), 'leads nowhere')
   t.notMatch(await preview('?place-1=x', nobody), 'places.test')
   t.notMatch(await ann.text('/two+'), /place-|For example/)
@@ -204,8 +204,9 @@ await t.test('the form says which links an address has already', async (t) => {
     ['known', `/-/links/${id}`],
     ['known-too', '/known-too+'],
   ]
-  t.same(noted(await example({ url: 'known.test/page' })), [mine, other])
-  t.match(await example({ url }), 'A &lt;page&gt;')
+  const typed = await example({ url: 'known.test/page' })
+  t.same(noted(typed), [mine, other])
+  t.match(typed, 'A &lt;page&gt;')
   t.same(noted(await example({ url: 'https://known.test/' })), [])
   t.equal(noted(await example({ url }, bob)).length, 3, 'who may see the private one')
   // What a bookmark opens.
@@ -224,35 +225,31 @@ await t.test('what was typed is kept when the link is gone', async (t) => {
   const { status, text } = await ann.post(edit, { ...typed, url: 'nonsense' }, HTMX)
   t.equal(status, 404)
   t.match(text, /^<form\s+id="link-form"[^]*action="\/-\/new\?generate=true"/)
-  t.match(text, /Somebody has deleted this link since you opened this form/)
-  t.match(text, /value="gone-soon"[^]*value="Typed"[^]*value="x"/)
+  t.match(text, /Somebody has deleted this link since you opened this form[^]*value="Typed"/)
   const page = await ann.post(edit, typed, NAVIGATION)
   t.match(page, { status: 404, text: /^<!doctype html>[^]*<h1>New link<\/h1>/ })
   await expectStatus(303, ann.post('/-/new', typed), 'made again')
-  t.match(await ann.post(edit, typed), { status: 404, text: /NOT_FOUND/ }, 'a program')
+  t.match(await ann.post(edit, typed), { status: 404, text: 'NOT_FOUND' }, 'a program')
 })
 
 await t.test('the live check tells what it may', async (t) => {
   const said = async (slug: string) =>
     await ann.text(`/-/slug?slug=${encodeURIComponent(slug)}`, HTMX)
-  t.match(await said('FREE'), /free is free/)
-  t.match(await said('users'), /reserved/)
-  t.match(await said('"><script>'), /2 to 64/)
-  t.equal(await said(''), '')
-  const secret = await said('taken')
-  t.match(secret, /taken is taken/)
-  t.notMatch(secret, new RegExp(`${taken}|href|secure|bob`))
-  t.match(await said('docs'), /docs is taken[^]*href="\/-\/links\//)
   await makeLink(ann, 'docs-2')
-  for (const [slug, free] of [
-    ['docs', 'docs-3'],
-    ['Über uns!', 'uber-uns'],
-    ['users', 'users-2'],
-    [`${'a'.repeat(63)}-b`, 'a'.repeat(63)],
+  for (const [slug, part] of [
+    ['FREE', 'free is free'],
+    ['"><script>', '2 to 64'],
+    ['', /^$/],
+    ['docs', /docs is taken[^]*href="\/-\/links\/[^]*<strong>docs-3<\/strong> is free/],
+    ['Über uns!', '<strong>uber-uns</strong> is free'],
+    ['users', /reserved[^]*<strong>users-2<\/strong> is free/],
+    [`${'a'.repeat(63)}-b`, `<strong>${'a'.repeat(63)}</strong> is free`],
+    ['taken', 'taken is taken'],
   ] as const) {
-    t.match(await said(slug), `<strong>${free}</strong> is free`, slug)
+    t.match(await said(slug), part, slug)
   }
-  t.notMatch(await said('!!'), /is free/)
+  t.notMatch(await said('taken'), new RegExp(`${taken}|href|secure|bob`))
+  t.notMatch(await said('!!'), 'is free')
 })
 
 await t.test('forms and pages of a link: who may not, and what is none', async (t) => {
@@ -261,56 +258,48 @@ await t.test('forms and pages of a link: who may not, and what is none', async (
   const { id } = await makeLink(ann, 'guide')
   await ann.api('POST', `/links/${id}/owners`, { email: bob.email })
   await ann.api('POST', `/links/${id}/shares`, { email: carol.email })
-  const state = async () => {
-    const parts = ['', '/owners', '/shares'].map((part) => ann.api('GET', `/links/${id}${part}`))
-    return (await Promise.all(parts)).map(({ json }) => json)
-  }
+  const state = () =>
+    Promise.all(['', '/owners', '/shares'].map((part) => ann.read(`/links/${id}${part}`)))
   const before = await state()
   const email = { email: stranger.email }
-  for (const [path, fields, reads] of [
-    ['/edit', { url: 'https://new.test/' }, true],
-    ['/owners', email, true],
-    ['/shares', email, true],
-    [`/owners/${bob.id}/remove`, {}, false],
-    [`/shares/${carol.id}/remove`, {}, false],
-    ['/delete', {}, false],
+  for (const [path, fields] of [
+    ['/edit', { url: 'https://new.test/' }],
+    ['/owners', email],
+    ['/shares', email],
+    [`/owners/${bob.id}/remove`, {}],
+    [`/shares/${carol.id}/remove`, {}],
+    ['/delete', {}],
   ] as const) {
     const at = `/-/links/${id}${path}`
-    const refused = [
+    const calls: (readonly [status: number, answer: ReturnType<Visitor['post']>])[] = [
       [403, ann.post(at, fields, CROSS_SITE)],
       ...[nobody, stranger, carol].map((who) => [403, who.post(at, fields)] as const),
       [404, ann.post(at.replace(id, NO_LINK), fields)],
       [404, ann.post(at.replace(id, 'guide'), fields)],
-      ...(reads
-        ? ([
-            [415, ann.post(at, '{}', JSON_TYPE)],
-            [413, ann.post(at, `url=${'a'.repeat(70_000)}`)],
-          ] as const)
-        : []),
-    ] as const
-    for (const [status, answer] of refused) {
-      const { status: got, text } = await answer
-      t.equal(got, status, path)
-      t.match(JSON.parse(text), { error: /\S/, code: /^[A-Z_]+$/ })
+    ]
+    if (Object.keys(fields).length > 0) {
+      calls.push([415, ann.post(at, '{}', JSON_TYPE)])
+      calls.push([413, ann.post(at, `url=${'a'.repeat(70_000)}`)])
     }
+    for (const [status, answer] of calls) refuses(t, await answer, [status, CODES[status]], path)
     const page = await stranger.post(at, fields, NAVIGATION)
     t.match(page, { status: 403, text: /^<!doctype html>[^]*<h1>Forbidden<\/h1>/ })
   }
   t.same(await state(), before, 'nothing was changed')
   for (const [path, who, status] of [
-    ['', carol, 200],
     ['', stranger, 403],
     ['/edit', carol, 403],
     ['/edit', bob, 200],
     ['/delete', carol, 403],
     ['/delete', bob, 200],
   ] as const) {
-    const { status: got, text } = await who.get(`/-/links/${id}${path}`)
-    t.equal(got, status, `${path} for ${who.email}`)
-    if (got === 403) t.notMatch(text, /guide\.test|bob@|"guide"/)
+    const page = await who.get(`/-/links/${id}${path}`)
+    t.equal(page.status, status, `${path} for ${who.email}`)
+    if (status === 403) t.notMatch(page.text, /guide\.test|bob@|"guide"/)
   }
   await expectStatus(404, ann.get(`/-/links/${NO_LINK}`))
-  t.notMatch(await carol.text(`/-/links/${id}`), /<form/)
+  const read = await expectStatus(200, carol.get(`/-/links/${id}`))
+  t.notMatch(read.text, '<form')
 })
 
 await t.test('owners and shares by their forms, and the end of a link', async (t) => {
@@ -322,7 +311,6 @@ await t.test('owners and shares by their forms, and the end of a link', async (t
     t.match(unknown.text, 'value="&quot;&gt;&lt;b&gt;"')
     const added = await ann.post(`${at}/${kind}`, { email: ' BOB@example.com ' }, HTMX)
     t.match(added, { status: 200, text: /role="status"[^]*bob@example\.com/ })
-    await expectStatus(200, bob.get(at))
     await expectStatus(200, ann.post(`${at}/${kind}/${bob.id}/remove`, {}, HTMX))
     await expectStatus(403, bob.get(at))
   }
@@ -330,8 +318,7 @@ await t.test('owners and shares by their forms, and the end of a link', async (t
   const left = await bob.post(`${at}/owners/${bob.id}/remove`, {}, HTMX)
   t.equal(left.headers['hx-redirect'], '/-/?done=saved', 'who gives it up is led away')
 
-  const [, history = ''] = (await ann.text(at)).split('id="history"')
-  const plain = history.replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+  const plain = (await ann.text(at)).replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
   for (const sentence of [
     'made the link to https://team.test/.',
     'made bob@example.com a co-owner.',
@@ -343,16 +330,15 @@ await t.test('owners and shares by their forms, and the end of a link', async (t
   }
   const answer = await ann.post(`${at}/delete`, {}, NAVIGATION)
   t.same([answer.status, leadsTo(answer)], [303, '/-/'])
-  for (const path of [at, '/team']) await expectStatus(404, ann.get(path))
-  await expectStatus(404, ann.post(`${at}/delete`))
+  await expectStatus(404, ann.get(at))
 })
 
 await t.test('a link without a name gets one that is made up', async (t) => {
   const url = 'https://docs.test/'
-  const make = (query: string, fields: object) =>
+  const make = (query: string, fields: object = {}) =>
     ann.api<Link>('POST', `/links${query}`, { url, ...fields })
-  const made = await make('?generate=true', { title: 'Docs' })
-  t.match(made, { status: 201, json: { slug: MADE_UP, url, title: 'Docs' } })
+  const made = await make('?generate=true')
+  t.match(made, { status: 201, json: { slug: MADE_UP } })
   t.equal(leadsTo(await ann.get(`/${made.json.slug}`)), url)
   const chosen = await make('?generate=true', { slug: 'chosen-name' })
   t.match(chosen, { status: 201, json: { slug: 'chosen-name' } }, 'unless it has one')
@@ -360,10 +346,12 @@ await t.test('a link without a name gets one that is made up', async (t) => {
   const id = form.headers.location?.split('/').at(-1)
   t.match(await ann.read(`/links/${id}`), { slug: MADE_UP })
   t.match(await ann.text('/-/new'), 'action="/-/new?generate=true"')
-
-  const missing = [400, 'BAD_REQUEST', /^slug is required and must be a string$/] as const
-  for (const query of ['', '?generate=false']) refuses(t, await make(query, {}), missing)
-  for (const query of ['?generate=maybe', '?generate=true&generate=true']) {
-    refuses(t, await make(query, {}), [400, 'BAD_REQUEST'])
+  for (const [query, error] of [
+    ['', 'slug is required and must be a string'],
+    ['?generate=false', 'slug is required and must be a string'],
+    ['?generate=maybe', /generate/],
+    ['?generate=true&generate=true', /generate/],
+  ] as const) {
+    refuses(t, await make(query), [400, 'BAD_REQUEST', error], query)
   }
 })

@@ -39,7 +39,7 @@ await t.test('before there is a first link', async (t) => {
   t.match(empty.text, /Create your first link[^]*<form[^>]*action="\/-\/new"/)
   t.match(empty.text, /curl -H [^]*\/api\/v1\/links/)
   t.match(empty.text, /id="start-here"[^>]*hx-get="\/-\/"[^>]*hx-target="#links-results"/)
-  t.match(await ann.text('/-/tags'), /No link that you may see has a tag/)
+  t.match(await ann.text('/-/tags'), 'No link that you may see has a tag')
   for (const path of ['/-/?q=none', '/-/?role=owner', '/-/all']) {
     const text = await ann.text(path)
     t.notMatch(text, /start-here|first-link/, path)
@@ -47,11 +47,6 @@ await t.test('before there is a first link', async (t) => {
   }
   const { id } = await makeLink(bob, 'early')
   t.match(await ann.text('/-/'), 'start-here', 'a link of somebody else is not the first')
-  const own = await makeLink(ann, 'first')
-  const fragment = await ann.get('/-/', HTMX)
-  t.same(slugsIn(fragment.text), ['first'], 'what the page asks for meanwhile')
-  t.notMatch(fragment.text, 'start-here')
-  await ann.api('DELETE', `/links/${own.id}`)
   await bob.api('DELETE', `/links/${id}`)
 })
 
@@ -133,18 +128,23 @@ await t.test('lists hold what the visitor may find, and searches understand', as
   t.notMatch(await ann.text('/-/all'), 'bob-hidden')
 
   const text = await ann.text('/-/all?q=zz-bob')
-  t.match(text, /class="row-link" href="\/zz-bob-public\+"/, 'one that may not be read: preview')
-  t.match(text, 'href="/zz-bob-public" rel="noreferrer"', 'its address follows the link')
-  t.match(text, 'leads to &lt;b&gt;ann-public&lt;/b&gt;', 'a title is text')
-  t.match(text, />zz-bob-public\.test<[^]*<td role="cell" class="owner"><bdi>Bo of Lovelace</)
+  for (const part of [
+    // One that may not be read leads to its preview, its address follows the link.
+    'class="row-link" href="/zz-bob-public+"',
+    'href="/zz-bob-public" rel="noreferrer"',
+    'leads to &lt;b&gt;ann-public&lt;/b&gt;',
+    '>zz-bob-public.test<',
+    'class="owner"><bdi>Bo of Lovelace<',
+    'data-copy="short-zz-bob-public"',
+  ]) {
+    t.match(text, part)
+  }
   t.notMatch(text, 'long end', 'a description is on the page of its link')
-  t.match(text, 'data-copy="short-zz-bob-public"')
   t.match(await ann.text('/-/all?q=bob-co'), `href="/-/links/${co.id}"`)
 
-  const [page, fragment] = [await ann.get('/-/'), await ann.get('/-/', HTMX)]
-  t.match(page.text, /^<!doctype html>/)
+  const fragment = await ann.get('/-/', HTMX)
   t.match(fragment, { text: /^<div id="links-results"/, headers: { vary: 'HX-Request' } })
-  t.same(slugsIn(fragment.text), slugsIn(page.text))
+  t.same(slugsIn(fragment.text), slugsIn(await ann.text('/-/')))
 
   for (const path of [
     '/-/',
@@ -155,7 +155,7 @@ await t.test('lists hold what the visitor may find, and searches understand', as
     '/-/help',
   ]) {
     const answer = await nobody.get(path, { accept: 'text/html' })
-    t.match(answer, { status: 403, text: /You are not signed in/ }, path)
+    t.match(answer, { status: 403, text: 'You are not signed in' }, path)
     t.notMatch(answer.text, /ann-|bob-|is taken|example\.com|href="\/-\/tags/)
   }
 })
@@ -182,37 +182,30 @@ await t.test('tags of what one may see', async (t) => {
   const counts = async (who: PageUser) => {
     const text = await who.text('/-/tags')
     const rows = [...text.matchAll(/data-slug="([^"]*)".*?class="number">\s*(\d+)/gs)]
-    return Object.fromEntries(rows.map(([, slug = '', count]) => [slug, Number(count)]))
+    return rows.map(([, slug, count]) => `${slug} ${count}`).join(' ')
   }
-  t.same(await counts(ann), { ops: 1, open: 1, wiki: 3 })
-  t.same(await counts(bob), { hers: 1, ops: 1, open: 1, wiki: 2 })
-  t.same(await counts(eve), { hers: 1, ops: 1, open: 1, wiki: 3 }, 'an admin sees all')
-  t.same(slugsIn(await bob.text('/-/tags/wiki')), ['ann-public', 'bob-shared'])
+  t.equal(await counts(ann), 'open 1 ops 1 wiki 3')
+  t.equal(await counts(bob), 'hers 1 open 1 ops 1 wiki 2')
+  t.equal(await counts(eve), 'hers 1 open 1 ops 1 wiki 3', 'an admin sees all')
   t.same(await listedAll(ann, '/-/tags?limit=2', 'tags'), ['open', 'ops', 'wiki'])
   t.same(await listedAll(ann, '/-/tags/wiki?limit=1'), ['ann-private', 'ann-public', 'bob-shared'])
 
   const asked = ['/-/tags/none', '/-/tags/%3Cscript%3Ealert(1)', '/-/tags/HERS', '/-/tags/hers']
   for (const headers of [NAVIGATION, HTMX, {}]) {
     const answers = await Promise.all(asked.map((path) => ann.get(path, headers)))
-    for (const [at, answer] of answers.entries()) {
-      t.equal(answer.status, 404, String(asked[at]))
-      t.equal(answer.text, answers[0]?.text, 'the same bytes for one of others as for none')
-      const common = { 'x-request-id': '', date: '' }
-      t.same({ ...answer.headers, ...common }, { ...answers[0]?.headers, ...common })
-      t.notMatch(answer.text, /hers|none|alert\(1/i, 'nothing of the request')
-    }
+    const common = { 'x-request-id': '', date: '' }
+    const said = answers.map((one) => [one.status, one.text, { ...one.headers, ...common }])
+    t.match(said[0], [404, /tag not found/i])
+    for (const one of said) t.same(one, said[0], 'the same for one of others as for none')
   }
-  const hidden = await ann.get('/-/tags/hers', NAVIGATION)
-  t.match(hidden.text, /<!doctype html>[\s\S]*Tag not found\./)
   await expectStatus(405, ann.post('/-/tags'))
   await expectStatus(404, ann.get('/-/tags/a%00b'))
 })
 
 await t.test('orders and counts of lists', async (t) => {
   const cat = await links.user('cat')
-  const all = ['aa', 'bb', 'cc', 'dd', 'ee']
   const ids: string[] = []
-  for (const slug of all) {
+  for (const slug of ['aa', 'bb', 'cc', 'dd', 'ee']) {
     const visibility = slug === 'ee' ? 'private' : 'public'
     ids.push((await makeLink(cat, slug, { visibility })).id)
   }
@@ -222,51 +215,50 @@ await t.test('orders and counts of lists', async (t) => {
   // Looking where a link leads is no click.
   for (let at = 0; at < 4; at++) await bob.get('/dd+', human)
   const sum = async () => {
-    const [row] = await query('select sum(clicks)::int as n from links.links')
-    const [days] = await query('select sum(clicks)::int as n from links.clicks')
-    return Number(row?.['n']) === 6 && Number(days?.['n']) === 10
+    const [row] = await query(`select (select sum(clicks) from links.links)::int as links,
+      (select sum(clicks) from links.clicks)::int as days`)
+    return row?.['links'] === 6 && row['days'] === 10
   }
   await until(sum, 'clicks in the database')
 
   const byUse = ['cc', 'ee', 'aa', 'bb', 'dd']
-  t.same(await listedAll(cat, '/-/?sort=clicks'), byUse)
   t.same(await listedAll(cat, '/-/'), byUse, 'by use, unless asked')
   t.same(await listedAll(cat, '/-/?sort=changed'), ['bb', 'ee', 'dd', 'cc', 'aa'])
   const others = await listedAll(bob, '/-/all?sort=clicks')
   t.same(others.slice(0, 2), ['cc', 'aa'], 'only what the visitor may see')
-  t.match(await cat.text('/-/?sort=created'), /<time datetime=/)
-  const [own, every, foreign] = [
-    await cat.text('/-/'),
-    await eve.text('/-/all'),
-    await bob.text('/-/all'),
-  ]
+  t.match(await cat.text('/-/?sort=created'), '<time datetime=')
+  const own = await cat.text('/-/')
   t.match(own, /data-slug="cc"[^]*?class="number">3</)
-  t.match(own, /class="muted">you</)
-  const trend = /data-slug="cc"[^]*?aria-label="3 visits in 30 days"/
-  t.match(own, trend)
-  t.match(every, trend, 'an admin')
-  t.notMatch(foreign, 'in 30 days', 'statistics are for owners')
+  t.match(own, 'class="muted">you<')
   t.match(own, 'href="/-/usage#unused-title">Unused for 90 days<')
+  const every = await eve.text('/-/all')
   t.match(every, 'href="/-/admin/usage#unused-title"')
-  t.notMatch(foreign, 'Unused for')
-
-  const count = async (who: Visitor, path: string) => countIn(await who.text(path, HTMX))
-  t.equal(await count(cat, '/-/'), '5 links')
-  t.equal(await count(cat, '/-/?visibility=private'), '1 link')
-  t.equal(await count(cat, '/-/all?q=changed.test'), '1 link')
-  t.equal(await count(eve, '/-/all'), '12 links')
-  t.equal(await count(cat, '/-/all'), '7 links', 'only what the visitor may see')
+  for (const text of [own, every]) {
+    t.match(text, /data-slug="cc"[^]*?aria-label="3 visits in 30 days"/)
+  }
+  const foreign = await bob.text('/-/all')
+  t.notMatch(foreign, /in 30 days|Unused for/, 'statistics are for owners and admins')
 
   const owners = [cat.email]
   const many = Array.from({ length: 1_100 }, (_, at) => `n-${String(at).padStart(4, '0')}`)
+  const count = async (who: Visitor, path: string) => countIn(await who.text(path, HTMX))
+  for (const [who, path, counted] of [
+    [cat, '/-/', '5 links'],
+    [cat, '/-/?visibility=private', '1 link'],
+    [cat, '/-/all?q=changed.test', '1 link'],
+    [eve, '/-/all', '12 links'],
+    // Only what the visitor may see.
+    [cat, '/-/all', '7 links'],
+  ] as const) {
+    t.equal(await count(who, path), counted, path)
+  }
   await links.store(many.map((slug) => ({ slug, owners })))
-  const page = await cat.get('/-/')
-  t.equal(countIn(page.text), 'More than 1,000 links')
-  const next = nextOf(page.text, 'links') ?? ''
+  const text = await cat.text('/-/')
+  t.equal(countIn(text), 'More than 1,000 links')
+  const next = nextOf(text, 'links') ?? ''
   t.equal(countIn(await cat.text(next)), undefined)
   t.equal(await count(cat, '/-/all?q=n-'), undefined, 'a search is not counted')
   // Equal numbers of clicks stand in the order of slugs, also over pages.
-  t.same(await listedAll(cat, '/-/'), [...byUse, ...many])
   t.same(await listedAll(cat, '/-/all?sort=clicks&q=n-00'), many.slice(0, 100))
   const [, cursor] = next.split('cursor=')
   await expectStatus(400, cat.get(`/-/?sort=created&cursor=${cursor}`), 'of another order')
@@ -281,10 +273,9 @@ await t.test(
     await direct.user('cyd')
     await makeLink(await direct.user('dan'), 'dans')
     const text = await operator.text('/-/')
-    t.match(text, /operator@localhost, who has no link/)
+    t.match(text, 'operator@localhost, who has no link')
     t.match(text, 'href="/-/all?q=owner%3Adan%40example.com"')
     t.notMatch(text, 'links of <bdi>cyd@', 'who has no link either')
-    t.same(await listedAll(operator, '/-/all?q=owner%3Adan%40example.com'), ['dans'])
 
     const { host } = new URL(direct.base)
     t.match(await operator.text('/-/new'), `${host}/</span>`, 'with the port')
@@ -301,20 +292,14 @@ await t.test(
     const socketPath = join(await temporaryFolder(t), 'links.sock')
     const env = { ...direct.env, LINKS_ADDR: `unix:${socketPath}` }
     await startServer(t, { services: ['links'], env })
-    const made = await expectStatus(
-      303,
-      request('http://localhost', {
-        socketPath,
-        path: '/-/new',
-        method: 'POST',
-        body: 'slug=docs&url=docs.test',
-        headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      }),
-    )
-    for (const path of [String(made.headers['location']), '/-/']) {
-      const page = await expectStatus(200, request('http://localhost', { socketPath, path }))
+    const { id } = await makeLink(await direct.user('eva'), 'docs')
+    for (const [path, part] of [
+      [`/-/links/${id}`, 'Set <code>LINKS_BASE_URL<'],
+      ['/-/all', 'data-slug="docs"'],
+    ] as const) {
+      const page = await request('http://localhost', { socketPath, path })
+      t.match(page, { status: 200, text: part })
       t.notMatch(page.text, /unix:|data-copy|qr\.svg/, path)
-      t.match(page.text, path === '/-/' ? 'data-slug="docs"' : /Set <code>LINKS_BASE_URL</)
     }
   },
 )

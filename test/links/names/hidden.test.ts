@@ -51,15 +51,12 @@ await t.test('tags that a caller may not see', async (t) => {
       await likeNone(t, eve, QUERIES)
       if (isMember) await ann.api('POST', `${of}/${kind}`, { email: eve.email })
       else await ann.api('PUT', of, { ...link, visibility: 'public' })
-      const page = await eve.api<{ links: Link[] }>('GET', path)
-      t.same(
-        page.json.links.map(({ slug }) => slug),
-        [link.slug],
-        `${kind}: only that link`,
-      )
+      const { links: shown } = await eve.read<{ links: Link[] }>(path)
+      t.match(shown, [{ slug: link.slug }], kind)
+      t.equal(shown.length, 1, 'only that link')
       const cursor = Buffer.from(JSON.stringify([link.slug, 'links'])).toString('base64url')
-      const after = await eve.api('GET', `${path}?cursor=${cursor}`)
-      t.same([after.status, after.json], [200, { links: [], next_cursor: null }], 'after the last')
+      const after = await eve.read(`${path}?cursor=${cursor}`)
+      t.same(after, { links: [], next_cursor: null }, 'after the last')
       if (isMember) await ann.api('DELETE', `${of}/${kind}/${eve.id}`)
       else if (kind === 'deleted') await ann.api('DELETE', of)
       else await ann.api('PUT', of, { ...link, visibility: 'private' })
@@ -109,11 +106,9 @@ const OWN = 100
 await t.test('what one may not see costs what it costs when it is not there', async (t) => {
   const links = await openLinks(t)
   const url = links.env['DATABASE_URL'] ?? ''
-  const [ann, eve, owner] = [
-    await links.user('ann'),
-    await links.user('eve'),
-    await links.user('owner'),
-  ]
+  const ann = await links.user('ann')
+  const eve = await links.user('eve')
+  const owner = await links.user('owner')
   await links.store([
     ...hiddenLinks(ann.email, 'h', OTHERS, 'hidden'),
     ...hiddenLinks(owner.email, 'own', OWN, 'mine'),

@@ -19,10 +19,7 @@ const ID = '00000000-0000-4000-8000-000000000000'
 const url = 'https://x.test/'
 
 type Change = { id: number; actor: string; action: string; detail: object }
-type Deleted = {
-  readonly deleted_links: readonly { id: string; slug: string }[]
-  readonly next_cursor: string | null
-}
+type Deleted = { readonly id: string; readonly slug: string }
 
 const links = await openPages(t)
 const { base, env, query } = links
@@ -41,18 +38,22 @@ async function shared(slug: string, fields: object = {}): Promise<Link & { path:
   return { ...(await ann.read(path)), path }
 }
 
-async function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
-  const changes: Change[] = []
-  for (let cursor: string | null = ''; cursor !== null;) {
-    const after: string = cursor === '' ? '' : `&cursor=${cursor}`
-    const { json } = await ann.api<{ changes: Change[]; next_cursor: string | null }>(
+/** All rows of a list, page by page. */
+async function pagesOf<T>({ api }: Pick<PageUser, 'api'>, path: string, rows: string) {
+  const all: T[] = []
+  for (let cursor = ''; ;) {
+    const { json } = await api<Record<string, T[]> & { next_cursor: string | null }>(
       'GET',
-      `${path}/history?limit=${limit}${after}`,
+      path + cursor,
     )
-    changes.push(...json.changes)
-    cursor = json.next_cursor
+    all.push(...(json[rows] ?? []))
+    if (json.next_cursor === null) return all
+    cursor = `&cursor=${json.next_cursor}`
   }
-  return changes
+}
+
+function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
+  return pagesOf<Change>(ann, `${path}/history?limit=${limit}`, 'changes')
 }
 
 async function etagOf(path: string): Promise<string> {
@@ -61,26 +62,18 @@ async function etagOf(path: string): Promise<string> {
 
 const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
 
-await t.test('a new link', async (t) => {
-  const told = { id: ID, owners: [], created_at: 'now', nonsense: { deep: [1] } }
-  const bare = await bob.api<Link>('POST', '/links', { ...told, slug: 'bare', url })
-  t.match(bare.json, { title: '', description: '', tags: [], owners: [{ id: bob.id }] })
-  t.not(bare.json.id, ID, 'what is not the writer’s is ignored')
-  const upper = await bob.api('GET', `/links/${bare.json.id.toUpperCase()}`)
-  t.same(upper.json, bare.json, 'an id in capitals is the same id')
-})
-
 await t.test('who reads, changes and deletes a link', async (t) => {
   const { path, id } = await shared('rights', { visibility: 'secure' })
   const state = async () => await ann.read(path)
-  const calls = [`PUT ${path}`, `DELETE ${path}`]
   const text = { 'content-type': 'text/plain' }
   const sent = (call: string) => ({ call, body: 'no json', headers: text })
   // The order of refusals: id, existence, right, body.
   await eve.refused(t, state, [
-    ...[`GET ${path}`, ...calls].map((call): Refusal => [sent(call), 403, 'FORBIDDEN']),
-    ...calls.map((call): Refusal => [sent(call.replace(id, ID)), 404, 'NOT_FOUND']),
-    ...calls.map((call): Refusal => [sent(call.replace(id, 'no-id')), 400, 'BAD_REQUEST']),
+    ...['GET', 'PUT', 'DELETE'].flatMap((method): readonly Refusal[] => [
+      [sent(`${method} ${path}`), 403, 'FORBIDDEN'],
+      [sent(`${method} /links/${ID}`), 404, 'NOT_FOUND'],
+      [sent(`${method} /links/no-id`), 400, 'BAD_REQUEST'],
+    ]),
     ...['1', 'rights', `${id}0`, `%7B${id}%7D`].map((wrong): Refusal => [
       `GET /links/${wrong}`,
       400,
@@ -92,14 +85,12 @@ await t.test('who reads, changes and deletes a link', async (t) => {
     [{ call: `PUT ${path}`, body: { title: 'kept out' } }, 400, 'BAD_REQUEST'],
     [{ call: `PUT ${path}`, body: { url: '', title: 'kept out' } }, 400, 'INVALID_URL'],
   ])
-  const one = await shared('going', { tags: ['gone'] })
+  const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
+  t.match(upper.json, { id }, 'an id in capitals is the same id')
+  const one = await shared('going', { tags: ['gone'], visibility: 'secure' })
   await expectStatus(204, bob.api('DELETE', one.path), 'a co-owner deletes it')
-  for (const call of ['PUT', 'DELETE']) {
-    refuses(t, await ann.api(call, one.path), [404, 'NOT_FOUND'])
-  }
   refuses(t, await ann.api('GET', `${one.path}/shares`), [404, 'NOT_FOUND'])
-  const made = await makeLink(bob, one.slug)
-  t.not(made.id, one.id, 'the slug is free again')
+  const made = await makeLink(bob, one.slug, { visibility: 'secure' })
   t.same([made.tags, made.owners.length], [[], 1], 'nothing of the old link comes back')
   await expectStatus(403, cyd.api('GET', `/links/${made.id}`))
 })
@@ -123,7 +114,11 @@ await t.test('tags that can’t be written', async (t) => {
   ]
   const bad = [['poison'], ['fine', 'poison'], ['counted-out']]
   // What failed inside is not told.
-  const failed = [500, 'TAG_WRITE_FAILED', /^(?!.*(disk|exception|trigger|links\.))/] as const
+  const failed = [
+    500,
+    'TAG_WRITE_FAILED',
+    'the tags could not be written, so nothing was changed; try again',
+  ] as const
   await ann.refused(
     t,
     state,
@@ -134,54 +129,52 @@ await t.test('tags that can’t be written', async (t) => {
   )
   const logged = links.server.logs().filter((line) => line.includes('"tags not written"'))
   t.equal(logged.length, 2 * bad.length, 'the log has each one')
-  for (const line of logged) t.match(JSON.parse(line), { error: /: the disk of tags is full$/ })
+  for (const line of logged) t.match(JSON.parse(line), { error: ': the disk of tags is full' })
   t.equal((await makeLink(ann, 'not-made', { tags: ['fine'] })).slug, 'not-made', 'it is free')
 })
 
 await t.test('ETag and If-Match', async (t) => {
-  const made = await ann.api<Link>('POST', '/links', { slug: 'docs', url: 'http://one/' })
-  const path = `/links/${made.json.id}`
-  const { etag = '' } = made.headers
+  const { id } = await makeLink(ann, 'docs')
+  const path = `/links/${id}`
+  const etag = await etagOf(path)
   t.match(etag, /^"[!#-~]+"$/)
-  t.equal((await root.api('GET', path)).headers.etag, etag, 'of GET, for everybody the same')
-  t.equal((await root.api('HEAD', path)).headers.etag, etag)
-  const first = await ann.api<Link>('PUT', path, { url: 'http://two/' }, ifMatch(etag))
-  t.match(first, { status: 200, json: { url: 'http://two/' } })
+  t.equal((await root.api('HEAD', path)).headers.etag, etag, 'for everybody the same')
+  const put = (who: Pick<PageUser, 'api'>, tag: string, fields: object = {}) =>
+    who.api<Link>('PUT', path, { url, ...fields }, ifMatch(tag))
+  const first = await put(ann, etag)
+  t.match(first, { status: 200, json: { url } })
   const now = first.headers.etag ?? ''
   t.equal(await etagOf(path), now)
   const stale = [412, 'PRECONDITION_FAILED'] as const
   refuses(t, await root.api('DELETE', path, undefined, ifMatch(etag)), stale, 'DELETE')
   for (const wrong of [etag, '"x"', '', now.replaceAll('"', ''), `W/${now}`]) {
-    refuses(t, await root.api('PUT', path, { url }, ifMatch(wrong)), stale, wrong)
+    refuses(t, await put(root, wrong), stale, wrong)
   }
   t.same(await ann.read(path), first.json, 'nothing was changed')
   // What is wrong besides is said first, as without the header.
-  refuses(t, await root.api('PUT', path, { url: '' }, ifMatch(etag)), [400, 'INVALID_URL'])
-  await expectStatus(200, root.api('PUT', path, { url }, ifMatch('*')))
-  const several = ifMatch(`"other", ${await etagOf(path)}`)
-  await expectStatus(200, root.api('PUT', path, { url }, several))
+  refuses(t, await put(root, etag, { url: '' }), [400, 'INVALID_URL'])
+  await expectStatus(200, put(root, '*'))
+  await expectStatus(200, put(root, `"other", ${await etagOf(path)}`))
 
   const seen = new Set([await etagOf(path)])
-  const bobs = { email: bob.email }
-  for (const change of [
-    ...[{ title: 'T' }, { tags: ['a'] }, { visibility: 'secure' }, { append_path: true }].map(
-      (fields) => () => ann.api('PUT', path, { url, ...fields }),
-    ),
-    () => ann.api('POST', `${path}/owners`, bobs),
-  ]) {
-    await change()
-    const changed = await etagOf(path)
-    t.notOk(seen.has(changed), `after ${change}`)
-    seen.add(changed)
+  const changes = [
+    { title: 'T' },
+    { tags: ['a'] },
+    { visibility: 'secure' },
+    { append_path: true },
+  ]
+  for (const change of changes) {
+    const { headers } = await ann.api('PUT', path, { url, ...change })
+    seen.add(headers.etag ?? '')
   }
+  await ann.api('POST', `${path}/owners`, { email: bob.email })
+  seen.add(await etagOf(path))
+  t.equal(seen.size, 6, 'each change has its own')
   await ann.api('POST', `${path}/shares`, { email: cyd.email })
-  t.ok(seen.has(await etagOf(path)), 'a share is no change of the link')
-  const last = ifMatch(await etagOf(path))
+  const last = await etagOf(path)
+  t.ok(seen.has(last), 'a share is no change of the link')
   const answers = await Promise.all(
-    Array.from({ length: 10 }, (_, n) => {
-      const { api } = n % 2 === 0 ? ann : bob
-      return api<Link>('PUT', path, { url: `http://w${n}/` }, last)
-    }),
+    Array.from({ length: 10 }, (_, n) => put([ann, bob][n % 2] ?? ann, last, { title: `${n}` })),
   )
   const won = answers.filter(({ status }) => status === 200)
   t.equal(won.length, 1, 'of all at once one wins')
@@ -203,36 +196,34 @@ await t.test('the form of a link that somebody else has changed', async (t) => {
   const stale = await expectStatus(412, ann.post(at, { ...typed, version: opened }, HTMX))
   t.match(stale.text, /^<form\s+id="link-form"/)
   const text = stale.text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-  t.match(text, /Somebody else has changed this link since you opened this form/)
-  t.match(
-    text,
+  for (const part of [
+    'Somebody else has changed this link since you opened this form',
     'Leads to http://ann/ http://root/ Title Old &lt;b&gt;New Description none by root',
-  )
+    'root@example.com changed the address from http://old/ to http://root/',
+  ]) {
+    t.match(text, part)
+  }
   t.notMatch(text, /Tags a, b|Visibility public/, 'nothing that is as it was typed')
-  t.match(text, 'root@example.com changed the address from http://old/ to http://root/')
   t.match(stale.text, 'value="http://ann/"', 'what was typed stays')
-  t.equal((await ann.read(`/links/${link.id}`)).url, 'http://root/', 'not saved')
   const page = await ann.post(at, { ...typed, version: opened }, NAVIGATION)
   t.match(page, { status: 412, text: /^<!doctype html>/ }, 'without script too')
+  t.equal((await ann.read(`/links/${link.id}`)).url, 'http://root/', 'not saved')
   const invalid = await ann.post(at, { ...typed, url: 'nothing', version: opened }, HTMX)
   t.equal(versionIn(invalid.text), opened, 'a refused field does not bring the form up to date')
   const version = versionIn(stale.text)
   await expectStatus(303, ann.post(at, { ...typed, version }), 'it is saved knowingly')
-  t.match(await ann.read(`/links/${link.id}`), { url: 'http://ann/' })
   await expectStatus(412, ann.post(at, { ...typed, version: '' }))
   await expectStatus(303, ann.post(at, typed), 'a program may leave it out')
 })
 
 await t.test('the history of a link, page by page, newest first', async (t) => {
   const { id, path } = await shared('paged')
-  for (let n = 0; n < 55; n++) await ann.api('PUT', path, { url, title: `Title ${n}` })
+  await query(`insert into links.changes (link_id, at, actor, action, detail)
+    select '${id}', now(), 'ann@example.com', 'edited', jsonb_build_object('title', array['', 'Title ' || n])
+      from generate_series(0, 54) n`)
   const all = await changesOf(path)
   t.equal(all.length, 58)
-  t.match(all[0], {
-    actor: ann.email,
-    action: 'edited',
-    detail: { title: ['Title 53', 'Title 54'] },
-  })
+  t.match(all[0], { actor: ann.email, action: 'edited', detail: { title: ['', 'Title 54'] } })
   t.match(all.slice(-3), [
     { action: 'shared', detail: { share: [null, cyd.email] } },
     { action: 'owner added' },
@@ -246,9 +237,9 @@ await t.test('the history of a link, page by page, newest first', async (t) => {
   t.match(await ann.get(`/-/links/${id}/history`), { status: 200, text: /Title 54.*Title 6</s })
   const text = await ann.text(`/-/links/${id}`)
   const [, next = ''] = /href="([^"]*)">Older changes</.exec(text) ?? []
-  const older = await ann.get(next.replaceAll('&amp;', '&'))
-  t.match(older, { status: 200, text: /Title 4<.*made the link to/s })
-  t.notMatch(older.text, 'Older changes')
+  const older = await ann.text(next.replaceAll('&amp;', '&'))
+  t.match(older, /Title 4<.*made the link to/s)
+  t.notMatch(older, 'Older changes')
 })
 
 await t.test('an earlier version is restored, by the API and on its page', async (t) => {
@@ -256,9 +247,10 @@ await t.test('an earlier version is restored, by the API and on its page', async
   const second = { title: 'Second', description: 'D', tags: ['two'], visibility: 'secure', ...end }
   const gone = { expires_at: null, max_visits: null, archived: false, visibility: 'public' }
   const { id, path } = await shared('way-back', { title: 'First', tags: ['one'] })
+  const put = (fields: object) => ann.api('PUT', path, { url, ...fields })
   await ann.api('PUT', path, { url: 'https://way-back.test/', ...second })
   await ann.api('PUT', path, { url: 'https://way-back.test/', title: 'Third', ...gone })
-  await ann.api('PUT', path, { url, title: 'Fourth', append_path: true })
+  await put({ title: 'Fourth', append_path: true })
   const changes = await changesOf(path)
   const [, , ofSecond, ofShare] = changes
   const before = await ann.api<Link>('GET', path)
@@ -281,29 +273,27 @@ await t.test('an earlier version is restored, by the API and on its page', async
   t.match(newest?.detail, { title: ['Fourth', 'Second'] })
   const first = await restore(changes.at(-1)?.id)
   t.match(first.json, { title: 'First', tags: ['one'], description: '', archived: false })
-  const back = await restore(newest?.id)
-  t.match(back.json, wanted, 'a restored version is a version, too')
+  t.match((await restore(newest?.id)).json, wanted, 'a restored version is a version, too')
 
   t.notMatch(await cyd.text(`/-/links/${id}`), 'Restore this version')
   const at = `/-/links/${id}/history/${changes.at(-1)?.id}`
   await expectStatus(403, cyd.get(at))
-  const shown = await ann.get(at)
-  t.match(shown.text, /Title<\/th>\s*<td[^>]*><bdi>Second<.*<bdi>First</s)
-  await ann.api('PUT', path, { url, title: 'Fifth' })
-  const version = versionIn(shown.text)
-  const stale = await ann.post(`${at}/restore`, { version }, { accept: 'text/html' })
+  const shown = await ann.text(at)
+  t.match(shown, /Title<\/th>\s*<td[^>]*><bdi>Second<.*<bdi>First</s)
+  await put({ title: 'Fifth' })
+  const version = versionIn(shown)
+  const stale = await ann.post(`${at}/restore`, { version }, NAVIGATION)
   t.match(stale, { status: 412, text: /Somebody else has changed this link.*Fifth/s })
   const script = await ann.post(`${at}/restore`, { version }, HTMX)
   t.match(script, { status: 412, text: /^<section id="version"/ })
-  const now = { version: versionIn(stale.text) }
-  await expectStatus(303, ann.post(`${at}/restore`, now))
-  t.equal((await ann.read(path)).title, 'First')
+  await expectStatus(303, ann.post(`${at}/restore`, { version: versionIn(stale.text) }))
   t.match(await ann.text(at), 'It is the same as the link is now.')
 })
 
 await t.test('a deleted link comes back with all that it had', async (t) => {
   const fields = { tags: ['red'], visibility: 'private', title: 'handbook', max_visits: 9 }
   const { path, ...link } = await shared('returns', fields)
+  const [page, form] = [`/-/links/${link.id}`, `/-/deleted/${link.id}/restore`]
   await visit(base, '/returns')
   const clicks = async () =>
     (await query("select clicks::int from links.links where slug = 'returns'"))[0]?.['clicks']
@@ -313,14 +303,16 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   const tagged = async () =>
     (await cyd.api('GET', '/tags')).text.includes('{"slug":"red","link_count":1}')
 
-  t.match(await ann.text(`/-/links/${link.id}/delete`), /For 30 days an owner or an\s+admin/)
-  await expectStatus(303, ann.post(`/-/links/${link.id}/delete`))
+  t.match(await ann.text(`${page}/delete`), /For 30 days an owner or an\s+admin/)
+  await expectStatus(303, ann.post(`${page}/delete`))
   t.equal(await leadsTo(base, '/returns'), 404, 'gone')
   t.notOk(await tagged())
-  const listed = (await bob.read<Deleted>('/deleted-links')).deleted_links
+  const listed = await pagesOf<Deleted>(bob, '/deleted-links?limit=200', 'deleted_links')
   const kept = { title: 'handbook', visibility: 'private', deleted_by: ann.email }
-  const row = listed.find(({ id }) => id === link.id)
-  t.match(row, { slug: 'returns', url: link.url, ...kept })
+  t.match(
+    listed.find(({ id }) => id === link.id),
+    { slug: 'returns', url: link.url, ...kept },
+  )
   for (const [who, found] of [
     [ann, true],
     [root, true],
@@ -328,22 +320,23 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   ] as const) {
     t.equal(slugsIn(await who.text('/-/deleted')).includes('returns'), found, who.email)
   }
-  await expectStatus(403, cyd.post(`/-/deleted/${link.id}/restore`))
-  refuses(t, await cyd.api('POST', `${path}/restore`), [403, 'FORBIDDEN'])
+  await expectStatus(403, cyd.post(form))
+  const restore = ({ api }: PageUser, asked = '') => api<Link>('POST', `${path}/restore${asked}`)
+  refuses(t, await restore(cyd), [403, 'FORBIDDEN'])
+  refuses(t, await restore(bob, '?slug=api'), [400, 'RESERVED_SLUG'])
+  refuses(t, await restore(bob, '?slug=-'), [400, 'INVALID_SLUG'])
   refuses(t, await ann.api('POST', `/links/${ID}/restore`), [404, 'NOT_FOUND'])
   refuses(t, await ann.api('POST', '/links/x/restore'), [400, 'BAD_REQUEST'])
   const taken = await makeLink(eve, 'returns')
-  const refused = await ann.post(`/-/deleted/${link.id}/restore`, {}, HTMX)
+  const refused = await ann.post(form, {}, HTMX)
   t.match(refused, { status: 409, text: /^<div id="deleted-links">.*the name returns;/s })
-  t.match(refused.text, `action="/-/deleted/${link.id}/restore?without_taken=true"`)
-  t.match(refused.text, `action="/-/deleted/${link.id}/restore-as"`)
-  refuses(t, await bob.api('POST', `${path}/restore?slug=api`), [400, 'RESERVED_SLUG'])
-  refuses(t, await bob.api('POST', `${path}/restore?slug=-`), [400, 'INVALID_SLUG'])
-  const wrong = await ann.post(`/-/deleted/${link.id}/restore-as`, { slug: '-' }, HTMX)
-  t.match(wrong, { status: 400, text: /id="deleted-slug-refused"/ })
+  t.match(refused.text, `action="${form}?without_taken=true"`)
+  t.match(refused.text, `action="${form}-as"`)
+  const wrong = await ann.post(`${form}-as`, { slug: '-' }, HTMX)
+  t.match(wrong, { status: 400, text: 'id="deleted-slug-refused"' })
   await expectStatus(204, eve.api('DELETE', `/links/${taken.id}`))
 
-  const restored = await bob.api<Link>('POST', `${path}/restore`)
+  const restored = await restore(bob)
   t.match(restored, { status: 200, headers: { etag } })
   t.same(restored.json, link)
   await expectStatus(200, cyd.api('GET', path), 'shares, too')
@@ -351,12 +344,11 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   const [back, deleted, ...rest] = await changesOf(path)
   t.match([back?.action, deleted?.action], ['restored', 'deleted'])
   t.same(rest, changes, 'its history')
-  refuses(t, await bob.api('POST', `${path}/restore`), [404, 'NOT_FOUND'], 'it is there')
+  refuses(t, await restore(bob), [404, 'NOT_FOUND'], 'it is there')
   t.equal(await clicks(), 1, 'its clicks')
   t.same(slugsIn(await ann.text('/-/all?q=handbook')), ['returns'], 'the search finds it')
   await bob.api('DELETE', path)
-  const done = await ann.post(`/-/deleted/${link.id}/restore`)
-  t.match(done, { status: 303, headers: { location: `/-/links/${link.id}` } })
+  t.match(await ann.post(form), { status: 303, headers: { location: page } })
 })
 
 await t.test('what leads back to itself by now is not restored', async (t) => {
@@ -380,21 +372,15 @@ await t.test('deleted links: the last one first; after 30 days one is gone', asy
     const { id } = await makeLink(bob, slug)
     await bob.api('DELETE', `/links/${id}`)
   }
-  const listed = async ({ api }: Pick<PageUser, 'api'>) => {
-    const slugs: string[] = []
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const after: string = cursor === '' ? '' : `&cursor=${cursor}`
-      const { json } = await api<Deleted>('GET', `/deleted-links?limit=2${after}`)
-      slugs.push(...json.deleted_links.map(({ slug }) => slug))
-      cursor = json.next_cursor
-    }
+  const listed = async (who: Pick<PageUser, 'api'>) => {
+    const all = await pagesOf<Deleted>(who, '/deleted-links?limit=2', 'deleted_links')
+    const slugs = all.map(({ slug }) => slug)
     return slugs.filter((slug) => /^(old|late)/.test(slug)).join(' ')
   }
   t.equal(await listed(bob), 'later late old')
-  await query(`update links.deleted_links set deleted_at = now() - interval '31 days'
-    where slug = 'old'`)
-  await query(`update links.deleted_links set deleted_at = now() - interval '29 days'
-    where slug = 'late'`)
+  await query(`update links.deleted_links
+    set deleted_at = now() - case slug when 'old' then interval '31 days' else interval '29 days' end
+    where slug in ('old', 'late')`)
   t.same(await links.server.stop(), { code: 0, signal: null })
   const later = await openLinks(t, env)
   const owner = { api: later.api(bob.token) }

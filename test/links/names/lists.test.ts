@@ -178,28 +178,22 @@ await t.test('what is no page, order or filter is refused', async (t) => {
     const json = await eve.read<Page>(`${path}?limit=1`)
     cursors.set(rows, json.next_cursor ?? '')
   }
-  const limits = ['0', '-1', '1.0', 'x', '', '1e2', '0x10', '+5', '1%00', '1,5', '%D9%A3']
-  const refused: Refusal[] = LISTS.flatMap(({ path, rows }) => {
+  const limits = ['-1', '1.0', 'x', '', '1e2', '0x10', '+5', '1%00', '1,5', '%D9%A3']
+  const refused: Refusal[] = LISTS.flatMap(({ path, rows }, at) => {
     const own = cursors.get(rows) ?? ''
     const others = [...cursors].filter(([name]) => name !== rows).map(([, cursor]) => cursor)
-    const none = ['[]', '[1]', '["a"]', '{}', '[["a"]]', '', '["\\ud800"]']
     const strange = [JSON.stringify(['a\0b', rows]), JSON.stringify(['x'.repeat(1e4), rows])]
-    const broken = [
-      'garbage',
-      '%00',
-      '%F0',
-      ...others,
-      own.slice(0, -1),
-      `${own}A`,
-      `${own}=`,
-      `!${own}`,
-      ...[...none, ...strange].map((text) => Buffer.from(text).toString('base64url')),
-    ]
-    return [
-      ...limits.map((limit) => `limit=${limit}`),
-      ...broken.map((cursor) => `cursor=${cursor}`),
-      'limit=1&limit=2',
-    ].map((asked): Refusal => [`GET ${path}?${asked}`, ...BAD])
+    const asked = ['limit=0', 'limit=1&limit=2']
+    const broken = ['garbage', ...others, own.slice(0, -1)]
+    if (at === 0) {
+      // All lists read these by the same code: the others have a part of the cases.
+      const none = ['[]', '[1]', '["a"]', '{}', '[["a"]]', '', '["\\ud800"]']
+      const texts = [...none, ...strange].map((text) => Buffer.from(text).toString('base64url'))
+      broken.push('%00', '%F0', `${own}A`, `${own}=`, `!${own}`, ...texts)
+      asked.push(...limits.map((limit) => `limit=${limit}`))
+    }
+    asked.push(...broken.map((cursor) => `cursor=${cursor}`))
+    return asked.map((query): Refusal => [`GET ${path}?${query}`, ...BAD])
   })
 
   const lists = [
@@ -228,14 +222,24 @@ await t.test('what is no page, order or filter is refused', async (t) => {
   }
   await eve.refused(t, state, [
     ...refused,
-    ['GET /links?sort=name', ...BAD, /^sort must be slug, created, changed, clicks, last_click$/],
-    ['GET /links?state=used+up', ...BAD, /^state must be active, expired, used_up, archived$/],
+    ['GET /links?sort=name', ...BAD, 'sort must be slug, created, changed, clicks, last_click'],
+    ['GET /links?state=used+up', ...BAD, 'state must be active, expired, used_up, archived'],
     ['GET /links?scope=visible', ...BAD, 'scope must be own or all'],
     ['GET /links?owner=ann', ...BAD, 'owner must be an e-mail address'],
-    [`GET /links?q=${'a'.repeat(201)}`, ...BAD, /^q may have 200 characters/],
-    ['GET /links?tag=%00', ...BAD, /^tag may have/],
-    ['GET /links?url=forms.test', 400, 'INVALID_URL', /^url must be an http/],
-    ['GET /links?url=https://a:b@forms.test/', 400, 'INVALID_URL', /user name or password/],
+    [`GET /links?q=${'a'.repeat(201)}`, ...BAD, 'q may have 200 characters at most, and no NUL'],
+    ['GET /links?tag=%00', ...BAD, 'tag may have 200 characters at most, and no NUL'],
+    [
+      'GET /links?url=forms.test',
+      400,
+      'INVALID_URL',
+      'url must be an http:// or https:// URL with a host, such as https://example.com/',
+    ],
+    [
+      'GET /links?url=https://a:b@forms.test/',
+      400,
+      'INVALID_URL',
+      'url must have no user name or password in it',
+    ],
     [`GET /links?url=https://forms.test/${'a'.repeat(8_192)}`, 400, 'INVALID_FIELD_LENGTH'],
     ['GET /links?q=a&q=b', ...BAD, 'q may be given once.'],
   ])
@@ -243,11 +247,10 @@ await t.test('what is no page, order or filter is refused', async (t) => {
 
 await t.test('sorted links of an owner of thousands', async (t) => {
   const [owner, other] = [await links.user('owner'), await links.user('other')]
-  const slugs = Array.from({ length: 6_000 }, (_, at) => `n-${String(at).padStart(4, '0')}`)
   const visibilities = ['public', 'private', 'secure']
   await links.store(
-    slugs.map((slug, at) => ({
-      slug,
+    Array.from({ length: 6_000 }, (_, at) => ({
+      slug: `n-${String(at).padStart(4, '0')}`,
       owners: [at % 10 === 0 ? other.email : owner.email],
       visibility: visibilities[at % 3] ?? '',
     })),

@@ -4,5 +4,5 @@ import { playModel } from './model.ts'
 
 /** test/long plays more, and on both engines. */
 await onPostgres(t, 'random calls never disagree with the model', (t: Test, backend) =>
-  playModel(t, backend, 5),
+  playModel(t, backend, 3),
 )

@@ -56,7 +56,11 @@ await t.test('who may not gets the answer of a slug that no link has', async (t)
       t.same({ status, text }, { status: 404, text: unknown.text }, slug)
     }
     const nobody = await visitorAt(links.base, '').get(`/-/links/docs/${name}`)
-    refuses(t, nobody, [403, 'FORBIDDEN', /not signed in/])
+    refuses(t, nobody, [
+      403,
+      'FORBIDDEN',
+      'you are not signed in: come through the address where you sign in',
+    ])
     const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
     await expectStatus(403, ann.get(`/-/links/docs/${name}`, foreign), 'a page elsewhere')
   }

@@ -10,7 +10,7 @@ import { randomOf } from '../../helpers/until.ts'
 
 const [embedded] = backends
 const WRITERS = 8
-const CALLS = extent({ short: 20, long: 60 })
+const CALLS = extent({ short: 12, long: 60 })
 const SLUGS = ['aa', 'bb', 'cc', 'dd', 'ee']
 const TAGS = ['red', 'blue', 'green', 'x-1']
 /** What a call may be answered when another writer was there first. */
@@ -119,7 +119,7 @@ await t.test('of two admins who demote or disable each other one is left', async
     api('PUT', `/admin/users/${id}/disabled`, { disabled })
   for (const user of [ann, bob]) await setRole(root.api, user, 'admin')
   await expectStatus(200, setRole(ann.api, root, 'user'))
-  for (let round = 0; round < 8; round++) {
+  for (let round = 0; round < 4; round++) {
     const end = (api: Api, user: Caller) =>
       round % 2 === 0 ? setRole(api, user, 'user') : disable(api, user)
     const answers = await Promise.all([end(ann.api, bob), end(second.api(bob.token), ann)])

@@ -14,7 +14,7 @@ import {
   type Link,
   type Visitor,
 } from '../../helpers/links.ts'
-import { expectStatus, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 
 const HEADER = 'X-Forwarded-Groups'
 
@@ -62,17 +62,14 @@ async function found(who: Visitor, { id, slug, tags: [tag = ''] }: Link): Promis
     `/-/all?q=${slug}`,
     `/-/all?q=${slug.slice(0, 2)}`,
   ]
-  const listed: string[] = []
-  for (const path of lists) {
-    if (slugsIn(await who.text(path)).includes(slug)) listed.push(path)
-  }
-  const offers = (await who.get(`/-/suggest?q=${slug}`)).json<string[][]>()[1]
+  let listed = 0
+  for (const path of lists) if (slugsIn(await who.text(path)).includes(slug)) listed++
   const places = [
     (await who.text('/-/tags')).includes(`/-/tags/${tag}"`),
     suggested(await who.get(`/${slug}x`, NAVIGATION)).includes(slug),
-    offers?.includes(slug) === true,
+    (await who.text(`/-/suggest?q=${slug}`)).includes(`/${slug}"`),
   ].filter(Boolean)
-  return `${statuses.join(' ')}, ${listed.length} lists, ${places.length} places`
+  return `${statuses.join(' ')}, ${listed} lists, ${places.length} places`
 }
 
 const EVERYWHERE = '200 200 302 200 200, 7 lists, 3 places'
@@ -140,12 +137,7 @@ await t.test('a group is added and removed as people are, and is no user otherwi
   const path = `/links/${link.id}`
   const group = await add(link, 'owners', ' Group:Net ')
   t.match(group, { email: 'group:Net', is_primary: false })
-  const { json: shown } = await ann.api<Link>('GET', path)
-  t.same(shown.owners, [{ id: ann.id, email: ann.email, is_primary: true }, group])
-  refuses(t, await ann.api('POST', `${path}/owners`, { email: 'group:Net' }), [
-    409,
-    'DUPLICATE_OWNER',
-  ])
+  t.match((await ann.read(path)).owners, [{ email: ann.email, is_primary: true }, group])
   t.match(await add(link, 'shares', 'group:Net'), { id: group.id, shared_by: ann.email })
   t.match((await ann.read<Changes>(`${path}/history`)).changes, [
     { action: 'shared', detail: { share: [null, 'group:Net'] } },
@@ -153,32 +145,38 @@ await t.test('a group is added and removed as people are, and is no user otherwi
     { action: 'created' },
   ])
 
-  const etag = (await ann.api('GET', path)).headers.etag
-  for (const email of ['group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']) {
-    refuses(t, await ann.api('POST', `${path}/owners`, { email }), [400, 'BAD_REQUEST', /group/])
-  }
-  const long = { email: `group:${'x'.repeat(101)}` }
-  refuses(t, await ann.api('POST', `${path}/shares`, long), [400, 'BAD_REQUEST', /100/])
   const onlyMember = /co-owner or a recipient/
-  const handed = await ann.api('PUT', `${path}/owner`, { email: 'group:Net' })
-  refuses(t, handed, [400, 'BAD_REQUEST', onlyMember])
-  t.equal((await ann.api('GET', path)).headers.etag, etag, 'nothing was changed')
-  refuses(t, await bob.api('POST', `${path}/owners`, { email: 'group:Net' }), [403, 'FORBIDDEN'])
+  const call = `POST ${path}/owners`
+  const net = { email: 'group:Net' }
+  const state = async () => [await ann.read(path), await ann.read(`${path}/shares`)]
+  const wrong = ['group: ', 'group:a,b', 'group:a|b', 'group:a;b', 'group:a\nb']
+  wrong.push(`group:${'x'.repeat(101)}`)
+  const form =
+    'a group is group: and a name of 1 to 100 characters, without control characters, commas, semicolons and vertical bars'
+  await ann.refused(t, state, [
+    [{ call, body: net }, 409, 'DUPLICATE_OWNER'],
+    ...wrong.map((email): Refusal => [{ call, body: { email } }, 400, 'BAD_REQUEST', form]),
+    [{ call: `PUT ${path}/owner`, body: net }, 400, 'BAD_REQUEST', onlyMember],
+  ])
+  await bob.refused(t, state, [[{ call, body: net }, 403, 'FORBIDDEN']])
 
-  const users = await root.api<{ users: Member[] }>('GET', '/admin/users')
+  const users = await root.api('GET', '/admin/users')
   t.notMatch(users.text, 'group:', 'a group is not listed')
-  const role = await root.api('PUT', `/admin/users/${group.id}/role`, { role: 'admin' })
-  refuses(t, role, [404, 'NOT_FOUND'])
-  const disabled = await root.api('PUT', `/admin/users/${group.id}/disabled`, { disabled: true })
-  refuses(t, disabled, [404, 'NOT_FOUND'])
-  for (const args of [
-    ['token', 'create', 'group:Net'],
-    ['user', 'role', 'group:Net', 'admin'],
-    ['user', 'disable', 'group:Net'],
-    ['user', 'transfer', ann.email, 'group:Net'],
+  for (const change of [
+    { path: 'role', body: { role: 'admin' } },
+    { path: 'disabled', body: { disabled: true } },
   ]) {
-    const { code, stderr } = await runCli(args, { env: links.env })
-    t.match({ code, stderr }, { code: 1, stderr: onlyMember }, args.join(' '))
+    const refused = await root.api('PUT', `/admin/users/${group.id}/${change.path}`, change.body)
+    refuses(t, refused, [404, 'NOT_FOUND'])
+  }
+  for (const words of [
+    'token create group:Net',
+    'user role group:Net admin',
+    'user disable group:Net',
+    'user transfer ann@example.com group:Net',
+  ]) {
+    const ended = await runCli(words, { env: links.env })
+    t.match(ended, { code: 1, stderr: onlyMember }, words)
   }
   await expectStatus(403, bob.get('/-/', { 'remote-email': 'group:Net' }), 'nobody is a group')
 
@@ -196,7 +194,11 @@ await t.test('a link takes 100 groups of a kind', async (t) => {
   const id = found[0]?.id ?? ''
   await add({ id }, 'shares', 'group:n99')
   const refused = await ann.api('POST', `/links/${id}/shares`, { email: 'group:more' })
-  refuses(t, refused, [400, 'BAD_REQUEST', /100 groups/])
+  refuses(t, refused, [
+    400,
+    'BAD_REQUEST',
+    'a link takes 100 groups; remove one that is not needed first',
+  ])
   await add({ id }, 'shares', bob.email)
   await add({ id }, 'owners', 'group:more')
 })
@@ -210,10 +212,9 @@ await t.test('members of a co-owning group change, delete and restore its links'
   t.notMatch(await member.text(page), 'Hand over…')
   await expectStatus(403, member.post(`${page}/owner`, { email: bob.email }))
 
-  const form = { url: 'https://new.test/', visibility: 'secure', tags: 't-changed' }
+  const form = { url: 'https://new.test/', visibility: 'secure' }
   await expectStatus(403, bob.post(`${page}/edit`, form, NAVIGATION))
   await expectStatus(303, member.post(`${page}/edit`, form, NAVIGATION))
-  t.equal((await member.get('/changed')).headers.location, 'https://new.test/')
   t.match(await member.text('/-/all?q=owner:group:edit'), 'data-slug="changed"')
   t.match(await member.text('/-/?role=co-owner'), /data-slug="changed"[^]*co-owner</)
   t.notMatch(await member.text('/-/?role=owner'), 'data-slug="changed"')
@@ -223,7 +224,7 @@ await t.test('members of a co-owning group change, delete and restore its links'
   t.match(await member.text('/-/deleted'), 'changed')
   await expectStatus(403, bob.post(`/-/deleted/${link.id}/restore`, {}, NAVIGATION))
   await expectStatus(303, member.post(`/-/deleted/${link.id}/restore`, {}, NAVIGATION))
-  await expectStatus(302, member.get('/changed'))
+  t.equal((await member.get('/changed')).headers.location, 'https://new.test/')
 
   const removed = await member.post(`${page}/owners/${group}/remove`, {}, NAVIGATION)
   t.match(removed, { status: 303, headers: { location: '/-/' } }, 'who removes the own group')
@@ -232,12 +233,8 @@ await t.test('members of a co-owning group change, delete and restore its links'
 
 await t.test('a link counts once for who owns it with a group', async (t) => {
   const link = await makeLink(bob, 'once', { visibility: 'private', tags: ['t-once'] })
-  for (const [what, email] of [
-    ['owners', 'group:once'],
-    ['shares', 'group:twice'],
-  ] as const) {
-    await expectStatus(201, bob.api('POST', `/links/${link.id}/${what}`, { email }))
-  }
+  await bob.api('POST', `/links/${link.id}/owners`, { email: 'group:once' })
+  await bob.api('POST', `/links/${link.id}/shares`, { email: 'group:twice' })
   const member = asMember(bob, 'once,twice')
   for (const path of ['/-/', '/-/all?sort=changed', '/-/tags/t-once', '/-/?q=once']) {
     t.equal((await member.text(path)).split('data-slug="once"').length, 2, path)
@@ -263,19 +260,17 @@ await t.test('forms take groups, and offer those of the links and of the visitor
   const page = await member.text(`/-/links/${link.id}`)
   t.match(page, /<input(?![^>]*type="email")[^>]*id="owners-email"/, 'a browser takes `group:x`')
   const done = await ann.post(`/-/links/${link.id}/shares`, { email: 'group:new' }, HTMX)
-  t.match(done, { status: 200, text: /group:new may read the link now\./ })
+  t.match(done, { status: 200, text: 'group:new may read the link now.' })
   t.match(done.text, /shared the link with.*group:new/s)
   const bulk = await root.post('/-/admin/links/owners', { links: link.id, email: 'group:bulk' })
-  t.match(bulk, { status: 200, text: /group:bulk is now a co-owner of/ })
+  t.match(bulk, { status: 200, text: 'group:bulk is now a co-owner of' })
 })
 
 await t.test('without the header of groups there are none', async (t) => {
   const plain = await openPages(t)
   const eve = await plain.user('eve')
   const fay = await plain.user('fay')
-  const boss = await plain.user('boss', { admin: true })
   const link = await makeLink(eve, 'alone', { visibility: 'secure' })
-  const before = (await eve.api('GET', `/links/${link.id}`)).headers.etag
   const notSetUp = /groups are not set up here.*GATEHOUSE_GROUPS_HEADER/i
   const group = { email: 'group:ops' }
   const added = await eve.api('POST', `/links/${link.id}/owners`, group)
@@ -283,8 +278,8 @@ await t.test('without the header of groups there are none', async (t) => {
   const form = await eve.post(`/-/links/${link.id}/shares`, group, NAVIGATION)
   t.match(form, { status: 400, text: notSetUp })
   const bulk = { links: link.id, ...group }
-  t.match(await boss.post('/-/admin/links/owners', bulk), { status: 400, text: notSetUp })
-  t.equal((await eve.api('GET', `/links/${link.id}`)).headers.etag, before, 'nothing was changed')
+  t.match(await eve.post('/-/own/owners', bulk), { status: 400, text: notSetUp })
+  t.match(await eve.read(`/links/${link.id}`), { owners: { length: 1 } }, 'nothing was changed')
   t.match(await eve.text(`/-/links/${link.id}`), /<input[^>]*type="email"/)
 
   const kept = { ...plain.env, GATEHOUSE_GROUPS_HEADER: HEADER }
@@ -295,7 +290,7 @@ await t.test('without the header of groups there are none', async (t) => {
   const refused = await runCli('import -', { env: plain.env, input })
   t.match(refused, { code: 1, stdout: notSetUp })
   const taken = await runCli('import -', { env: kept, input })
-  t.match(taken, { code: 0, stdout: /created 1/ })
+  t.match(taken, { code: 0, stdout: 'created 1' })
   const exported = (await runCli('export', { env: plain.env })).stdout
   t.match(exported, /imported.*,group:ops,group:dev,\n/)
   await expectStatus(403, asMember(fay, 'ops').get('/imported'), 'the group has no members')

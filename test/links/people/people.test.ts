@@ -9,6 +9,7 @@ import {
   openPages,
   type Caller,
   type Link,
+  type Visitor,
   visitorAt,
 } from '../../helpers/links.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
@@ -19,8 +20,7 @@ const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const LAST_ADMIN = [409, 'LAST_ADMIN'] as const
 const TEXT = { 'content-type': 'text/plain' }
 
-type User = { readonly id: string; readonly email: string; readonly role: string }
-type Users = { readonly users: readonly User[]; readonly next_cursor: string | null }
+type Users = { readonly users: readonly { readonly id: string; readonly email: string }[] }
 type Changes = { readonly changes: readonly { action: string; actor: string; detail: object }[] }
 
 const links = await openPages(t)
@@ -35,7 +35,7 @@ const operator = everybody.users.find(({ email }) => email === 'operator@localho
 const command = (...words: readonly string[]) => runCli(['user', ...words], { env })
 
 function setRole(by: Caller, { id }: { id: string }, role: string) {
-  return by.api<User>('PUT', `/admin/users/${id}/role`, { role })
+  return by.api('PUT', `/admin/users/${id}/role`, { role })
 }
 
 function setDisabled(by: Caller, { id }: { id: string }, disabled: unknown) {
@@ -59,44 +59,27 @@ function refuse(t: Test, by: Caller, link: Link, refusals: readonly Refusal[]) {
   return by.refused(t, () => Promise.all(parts.map((path) => root.read(path))), refusals)
 }
 
-await t.test('a role counts at once, for tokens that are there', async (t) => {
-  const hidden = await makeLink(ann, 'only-of-ann', { visibility: 'secure' })
-  await setRole(root, bob, 'admin')
-  await expectStatus(200, bob.api('GET', `/links/${hidden.id}`))
-  const upper = await setRole(bob, { id: root.id.toUpperCase() }, 'user')
-  t.match(upper, { status: 200, json: { id: root.id, role: 'user' } }, 'by the new admin')
-  refuses(t, await root.api('GET', '/admin/users'), FORBIDDEN)
-  refuses(t, await setRole(root, root, 'admin'), FORBIDDEN, 'nobody helps themselves')
-  await expectStatus(200, setRole(bob, root, 'admin'))
-  await expectStatus(200, setRole(root, bob, 'user'))
-  refuses(t, await bob.api('GET', '/admin/links'), FORBIDDEN)
-  refuses(t, await bob.api('GET', `/links/${hidden.id}`), FORBIDDEN)
-})
-
 await t.test('owners and shares: who adds and removes whom', async (t) => {
   const link = await makeLink(eve, 'shared', { visibility: 'secure' })
   const path = `/links/${link.id}`
+  const add = (by: Caller, what: string, email: string) =>
+    expectStatus(201, by.api<{ created_at: string }>('POST', `${path}/${what}`, { email }))
   t.same(await eve.read(`${path}/shares`), [], 'a bare array, empty')
-  await eve.api('POST', `${path}/owners`, { email: ann.email })
-  const made = await ann.api<{ created_at: string }>('POST', `${path}/shares`, {
-    email: ` ${cat.email.toUpperCase()}\t`,
-  })
+  await add(eve, 'owners', ann.email)
+  const made = await add(ann, 'shares', ` ${cat.email.toUpperCase()}\t`)
   const { created_at, ...row } = made.json
-  t.same([made.status, row], [201, { id: cat.id, email: cat.email, shared_by: ann.email }])
+  t.same(row, { id: cat.id, email: cat.email, shared_by: ann.email })
   t.match(created_at, INSTANT)
-  t.same(await eve.read(`${path}/shares`), [made.json])
-  for (const what of ['owners', 'shares']) {
-    await expectStatus(201, root.api('POST', `${path}/${what}`, { email: bob.email }), what)
-    const json = await cat.read<{ email: string }[]>(`${path}/${what}`)
-    const listed = json.map(({ email }) => email)
-    const expected = what === 'owners' ? [eve, ann, bob] : [bob, cat]
-    t.same(
-      listed,
-      expected.map(({ email }) => email),
-      'the primary one first, then by address',
-    )
+  for (const [what, expected] of [
+    ['owners', [eve, ann, bob]],
+    ['shares', [bob, cat]],
+  ] as const) {
+    await add(root, what, bob.email)
+    const rows = await cat.read<{ email: string }[]>(`${path}/${what}`)
+    const emails = rows.map(({ email }) => email)
+    const wanted = expected.map(({ email }) => email)
+    t.same(emails, wanted, 'the primary one first, then by address')
   }
-
   for (const [by, what, { id }] of [
     [ann, 'shares', cat],
     [bob, 'owners', ann],
@@ -155,29 +138,21 @@ await t.test('a link is handed over, by the API and on its page', async (t) => {
   await ann.api('POST', `${path}/owners`, { email: bob.email })
   const before = await ann.api<Link>('GET', path)
   refuses(t, await handOver(bob, bob.email), FORBIDDEN, 'a co-owner does not take it')
-  refuses(t, await handOver(cat, cat.email), FORBIDDEN)
   refuses(t, await handOver(ann, 'nobody@example.com'), [404, 'NOT_FOUND'])
   refuses(t, await handOver(ann, 7), [400, 'BAD_REQUEST'])
   const stale = await handOver(ann, bob.email, { 'if-match': '"old"' })
   refuses(t, stale, [412, 'PRECONDITION_FAILED'])
   t.same(await ann.read(path), before.json, 'nothing was changed')
 
-  const etag = before.headers.etag ?? ''
-  const handed = await expectStatus(
-    200,
-    handOver(ann, ` ${cat.email.toUpperCase()}`, { 'if-match': etag }),
-  )
+  const ifMatch = { 'if-match': before.headers.etag ?? '' }
+  const handed = await handOver(ann, ` ${cat.email.toUpperCase()}`, ifMatch)
+  t.equal(handed.headers.etag, (await ann.api('GET', path)).headers.etag)
   t.match(handed.json.owners, [
     { id: cat.id, email: cat.email, is_primary: true },
     { id: ann.id, is_primary: false },
     { id: bob.id, is_primary: false },
   ])
-  t.equal(handed.headers.etag, (await ann.api('GET', path)).headers.etag)
-  const change = {
-    action: 'handed over',
-    actor: ann.email,
-    detail: { owner: [ann.email, cat.email] },
-  }
+  const change = { action: 'handed over', detail: { owner: [ann.email, cat.email] } }
   t.match(await newestChange(link), change)
   await expectStatus(200, cat.api('GET', '/tags/kept/links'), 'found by its tag')
   refuses(t, await handOver(ann, ann.email), FORBIDDEN, 'the former one is a co-owner')
@@ -189,9 +164,8 @@ await t.test('a link is handed over, by the API and on its page', async (t) => {
   await expectStatus(403, bob.post(`${page}/owner`, { email: bob.email }))
   const unknown = await ann.post(`${page}/owner`, { email: 'no@example.com' }, NAVIGATION)
   t.match(unknown, { status: 404, text: /<details[^>]* open[^]*id="owner-email-refused"/ })
-  t.same(await ownersOf(link), [ann.email, bob.email, cat.email])
   const done = await ann.post(`${page}/owner`, { email: bob.email }, HTMX)
-  t.match(done.text, /handed the link over from.*ann@example\.com.*to.*bob@example\.com/s)
+  t.match(done.text, 'handed the link over from')
   t.notMatch(done.text, 'Hand over…', 'the former owner is a co-owner')
   t.match(await root.text(page), 'Hand over…')
   t.same(await ownersOf(link), [bob.email, ann.email, cat.email])
@@ -200,14 +174,16 @@ await t.test('a link is handed over, by the API and on its page', async (t) => {
 await t.test('a disabled user can neither sign in nor use tokens; the links go on', async (t) => {
   const dan = await links.user('dan')
   const link = await makeLink(dan, 'of-dan', { visibility: 'secure' })
-  const open = await makeLink(dan, 'open-of-dan')
+  await makeLink(dan, 'open-of-dan')
   refuses(t, await setDisabled(ann, dan, true), FORBIDDEN)
   refuses(t, await setDisabled(root, dan, 'yes'), [400, 'BAD_REQUEST'])
   refuses(t, await setDisabled(root, { id: ID }, true), [404, 'NOT_FOUND'])
+  const form = `/-/admin/users/${dan.id}/disabled`
+  await expectStatus(403, ann.post(form, { disabled: 'true' }))
   await expectStatus(200, dan.get('/-/'), 'nothing was changed')
 
   const disabled = await setDisabled(root, dan, true)
-  t.match(disabled, { status: 200, json: { id: dan.id, disabled_at: /^\d{4}-/ } })
+  t.match(disabled, { status: 200, json: { id: dan.id, disabled_at: String } })
   t.same((await setDisabled(root, dan, true)).json, disabled.json, 'again changes nothing')
   refuses(t, await dan.api('GET', '/links'), [401, 'UNAUTHORIZED'])
   const page = await dan.get('/-/', NAVIGATION)
@@ -216,66 +192,61 @@ await t.test('a disabled user can neither sign in nor use tokens; the links go o
   await expectStatus(403, dan.get('/of-dan'), 'the own secure link, too')
   await expectStatus(302, dan.get('/open-of-dan'), 'public links lead on for everybody')
   await expectStatus(302, root.get('/of-dan'))
-  const users = await root.text('/-/admin/users')
-  const [row = ''] = users.slice(users.indexOf(`user-${dan.id}`)).split('</tr>')
-  t.match(row, '>disabled</span>')
   const to = await makeLink(ann, 'to-dan')
   const refused = await ann.api('PUT', `/links/${to.id}/owner`, { email: dan.email })
-  refuses(t, refused, [400, 'BAD_REQUEST', /disabled/])
+  refuses(t, refused, [
+    400,
+    'BAD_REQUEST',
+    'this user is disabled, so the link would have no active owner',
+  ])
 
   t.same((await setDisabled(root, dan, false)).json, { ...disabled.json, disabled_at: null })
   await expectStatus(200, dan.api('GET', '/links'), 'the same token works again')
   await expectStatus(200, dan.get(`/-/links/${link.id}`))
-  t.same(await ownersOf(open), [dan.email])
-  const form = `/-/admin/users/${dan.id}/disabled`
-  await expectStatus(403, ann.post(form, { disabled: 'true' }))
   const changed = await root.post(form, { disabled: 'true' }, HTMX)
-  t.match(changed, { status: 200, text: /^<tr [^]*Is disabled now\.[^]*Enable…/ })
+  t.match(changed, { status: 200, text: />disabled<[^]*Is disabled now\.[^]*Enable…/ })
   t.match((await root.post(form, { disabled: 'false' }, HTMX)).text, 'Is enabled now.')
 })
 
 await t.test('the last admin stays one, and enabled', async (t) => {
-  t.equal(operator?.role, 'admin', 'there is an operator, who does not count')
+  // There is an operator, who does not count.
+  const local = { id: operator?.id ?? '' }
   refuses(t, await setRole(root, root, 'user'), LAST_ADMIN, 'the API')
   refuses(t, await setDisabled(root, root, true), LAST_ADMIN)
-  refuses(t, await setDisabled(root, { id: operator?.id ?? '' }, true), [
+  refuses(t, await setDisabled(root, local, true), [
     400,
     'BAD_REQUEST',
-    /operator/,
+    'the local operator of this machine cannot be disabled',
   ])
-  const meant = { role: 'user', acknowledge_own: 'true' }
   const path = `/-/admin/users/${root.id}/role`
-  refuses(t, await root.post(path, meant), LAST_ADMIN, 'the page')
-  const page = await root.post(path, meant, NAVIGATION)
+  const page = await root.post(path, { role: 'user', acknowledge_own: 'true' }, NAVIGATION)
   t.match(page, { status: 409, text: /<!doctype html>[\s\S]*the last admin/i })
   t.notMatch(await root.text('/-/admin/users'), `/-/admin/users/${root.id}/disabled`)
-  const last = { code: 1, stderr: /^gatehouse: this is the last admin/ }
+  const last = { code: 1, stderr: 'gatehouse: this is the last admin' }
   t.match(await command('role', root.email, 'user'), last, 'the command')
   t.match(await command('disable', root.email), last)
   t.match(await root.read('/users/me'), { role: 'admin' })
 
   t.comment('what leaves an admin is carried out')
-  await expectStatus(200, setRole(root, root, 'admin'), 'nothing is lost')
-  await expectStatus(200, setRole(root, bob, 'user'), 'who is no admin is not the last one')
-  for (const role of ['user', 'admin']) {
-    await expectStatus(200, setRole(root, { id: operator?.id ?? '' }, role), 'the operator')
+  for (const [who, role] of [
+    [root, 'admin'],
+    [bob, 'user'],
+    [local, 'user'],
+    [local, 'admin'],
+    [bob, 'admin'],
+  ] as const) {
+    await expectStatus(200, setRole(root, who, role))
   }
-  await setRole(root, bob, 'admin')
   await expectStatus(200, setDisabled(root, bob, true))
-  refuses(
-    t,
-    await setRole(root, root, 'user'),
-    LAST_ADMIN,
-    'a disabled admin is not the other one',
-  )
+  refuses(t, await setRole(root, root, 'user'), LAST_ADMIN, 'a disabled admin is no other one')
   t.match(await command('enable', bob.email), { code: 0 })
   await expectStatus(200, setRole(root, root, 'user'))
   refuses(t, await setRole(bob, bob, 'user'), LAST_ADMIN)
   t.match(await command('role', root.email, 'admin'), { code: 0 })
   await setRole(root, bob, 'user')
   const alone = await openLinks(t)
-  const given = runCli('user role operator@localhost user', { env: alone.env })
-  t.match(await given, { code: 1, stderr: /the last admin/ }, 'an operator alone')
+  const given = await runCli('user role operator@localhost user', { env: alone.env })
+  t.match(given, { code: 1, stderr: 'the last admin' }, 'an operator alone')
 })
 
 await t.test('all places of a user go to another one', async (t) => {
@@ -296,22 +267,19 @@ await t.test('all places of a user go to another one', async (t) => {
   await add(shared, 'shares', flo, hal)
   const gone = await makeLink(flo, 'gone')
   await flo.api('DELETE', `/links/${gone.id}`)
-  const many = Array.from({ length: 205 }, (_, n) => ({ slug: `l${n}`, owners: [flo.email] }))
-  await links.store(many)
+  const owners = [flo.email]
+  await links.store(Array.from({ length: 205 }, (_, n) => ({ slug: `l${n}`, owners })))
   const transfers = async () =>
     (await auditOf(env, '--service', 'links'))
       .filter(({ action }) => action === 'user transfer')
       .map(({ subject }) => subject)
 
-  const said = (got: string, owns: number, others: string) =>
-    `gus@example.com ${got} from flo@example.com: links owned or co-owned: ${owns}, ${others}\n`
+  const counts = 'from flo@example.com: links owned or co-owned: 208, shared: 1, deleted: 1\n'
   const dry = await transfer(flo.email, gus.email, '--dry-run')
-  const counts = 'shared: 1, deleted: 1'
-  t.match(dry, { code: 0, stderr: said('would get', 208, counts) })
-  t.same(await ownersOf(owned), [flo.email], 'nothing was moved')
-  t.same(await transfers(), [])
+  t.match(dry, { code: 0, stderr: `gus@example.com would get ${counts}` })
+  t.same([await ownersOf(owned), await transfers()], [owners, []], 'nothing was moved')
   const done = await transfer(flo.email, gus.email)
-  t.match(done, { code: 0, stdout: '', stderr: said('got', 208, counts) })
+  t.match(done, { code: 0, stdout: '', stderr: `gus@example.com got ${counts}` })
   t.same(await ownersOf(owned), [gus.email])
   t.same(await ownersOf(both), [gus.email], 'a co-owner becomes the primary owner')
   t.same(await ownersOf(cos), [hal.email, gus.email], 'a co-owner stays one')
@@ -320,7 +288,6 @@ await t.test('all places of a user go to another one', async (t) => {
     await expectStatus(200, gus.api('GET', `/tags/${tag}/links`), tag)
     await expectStatus(404, flo.api('GET', `/tags/${tag}/links`), tag)
   }
-  t.same(await flo.read('/links'), { links: [], next_cursor: null })
   await expectStatus(403, flo.api('POST', `/links/${gone.id}/restore`))
   await expectStatus(200, gus.api('POST', `/links/${gone.id}/restore`), 'deleted ones, too')
   const by = { action: 'transferred', actor: 'command' }
@@ -332,28 +299,20 @@ await t.test('all places of a user go to another one', async (t) => {
   t.same(await transfers(), lines, 'a line a transaction')
 
   await command('disable', flo.email)
-  for (const [from, to, stderr] of [
-    [gus.email, 'nobody@example.com', /"nobody@example\.com"/],
-    [gus.email, gus.email, /cannot get the own links/],
-    [gus.email, flo.email, /flo@example\.com is disabled/],
-  ] as const) {
-    t.match(await transfer(from, to), { code: 1, stderr })
-  }
-  t.same(await transfers(), lines, 'neither nothing nor a refusal leaves a line')
-
   const ida = await links.user('ida', { admin: true })
-  const move = (email: string, by: Pick<typeof ida, 'post'> = ida) =>
-    by.post('/-/admin/links/move', { from: gus.email, email })
-  for (const [email, status, text] of [
-    ['nobody@example.com', 404, /no user has this e-mail address/],
+  const move = (email: string, who: Visitor = ida) =>
+    who.post('/-/admin/links/move', { from: gus.email, email })
+  for (const [to, status, text] of [
+    ['nobody@example.com', 404, /no user has (this|the) e-mail address/],
     [gus.email, 400, /cannot get the own links/],
     [flo.email, 400, /flo@example\.com is disabled/],
   ] as const) {
-    t.match(await move(email), { status, text })
+    t.match(await transfer(gus.email, to), { code: 1, stderr: text })
+    t.match(await move(to), { status, text })
   }
   t.match(await move(hal.email, visitorAt(links.base, gus.email)), { status: 403 })
-  t.same(await ownersOf(owned), [gus.email], 'a refusal moves nothing')
+  t.same(await transfers(), lines, 'neither nothing nor a refusal leaves a line')
   const moved = await move(hal.email)
-  t.match(moved, { status: 303, headers: { location: /owner=hal%40example\.com&done=moved/ } })
+  t.match(moved, { status: 303, headers: { location: 'owner=hal%40example.com&done=moved' } })
   t.same(await ownersOf(owned), [hal.email], 'by the form of an admin')
 })

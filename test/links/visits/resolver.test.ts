@@ -164,6 +164,10 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
     'team%2Ddocs',
     '%54eam-docs',
     'team-docs%E2%80%A6',
+    // Signs that nobody sees or means: a soft hyphen, a space without width, another dash, a second slash.
+    'te%C2%ADam-d%E2%80%8Bocs',
+    'team%E2%80%93docs',
+    '/team-docs',
   ]) {
     t.equal(await leadsTo(base, `/${spelling}`), 'https://docs.test/team?x=1#top', spelling)
   }
@@ -194,25 +198,20 @@ await t.test('a redirect says what it must and nothing more', async (t) => {
     t.notOk(headers.location)
   }
   const port = Number(new URL(base).port)
-  const absolute = await rawExchange(
-    port,
-    'GET http://go/docs?q=1 HTTP/1.1\r\nHost: go\r\nConnection: close\r\n\r\n',
-  )
-  t.match(absolute.text, /^HTTP\/1\.1 302 .*\r\nlocation: https:\/\/docs\.test\/a\?q=1\r\n/s)
-  const old = await rawExchange(port, 'GET /docs HTTP/1.0\r\n\r\n')
-  t.match(
-    old.text,
-    /^HTTP\/1\.1 302 .*\r\nlocation: https:\/\/docs\.test\/a\r\n/s,
-    'without a Host',
-  )
+  for (const [head, location] of [
+    // An absolute address, and a request without a Host.
+    ['GET http://go/docs?q=1 HTTP/1.1\r\nHost: go\r\nConnection: close\r\n\r\n', '/a?q=1'],
+    ['GET /docs HTTP/1.0\r\n\r\n', '/a'],
+  ] as const) {
+    const { text } = await rawExchange(port, head)
+    t.match(text, 'HTTP/1.1 302 ')
+    t.match(text, `\r\nlocation: https://docs.test${location}\r\n`)
+  }
 })
 
 await t.test('robots are told to stay away', async (t) => {
-  const robots = await expectStatus(
-    200,
-    request(`${base}/robots.txt`, { headers: { host: 'go.example' } }),
-  )
-  t.equal(robots.headers['content-type'], 'text/plain; charset=utf-8')
+  const robots = await request(`${base}/robots.txt`, { headers: { host: 'go.example' } })
+  t.match(robots, { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' } })
   t.equal(robots.text, 'User-agent: *\nDisallow: /\n')
 })
 
@@ -229,11 +228,8 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
   const page = await visit(base, '/standu')
   t.same(suggested(page), ['standup', 'standup-notes'], 'one letter less, then what begins so')
   t.match(page.text, 'Daily &lt;b&gt;standup&lt;/b&gt;')
-  t.match(
-    page.text,
-    /<form method="get" action="\/-\/new">\s*<input[^>]*name="slug" value="standu"/,
-  )
-  t.match((await visit(base, '/New_Thing.')).text, /name="slug" value="new-thing"/, 'in good form')
+  t.match(page.text, 'name="slug" value="standu"')
+  t.match((await visit(base, '/New_Thing.')).text, 'name="slug" value="new-thing"', 'in good form')
   const hostile = await visit(base, '/%3Cscript%3Ealert(1)%3C%2Fscript%3E%22%27')
   t.match(hostile, NOWHERE)
   t.match(hostile.text, '&lt;script&gt;alert(1)&lt;/script&gt;')
@@ -242,12 +238,10 @@ await t.test('an unknown slug: what was meant, and a way to make it', async (t) 
 })
 
 await t.test('a link without further path says so; a program gets JSON', async (t) => {
-  const page = await visit(base, '/docs/further')
-  t.match(page, { status: 404, text: 'takes no further path' })
-  t.notMatch(page.text, 'action="/-/new"')
+  t.notMatch((await visit(base, '/docs/further')).text, 'action="/-/new"')
   for (const [path, error] of [
-    ['/dosc', /^link not found$/],
-    ['/docs/further', /takes no further path/],
+    ['/dosc', 'link not found'],
+    ['/docs/further', 'the link “docs” takes no further path'],
   ] as const) {
     const answer = await visit(base, path, { headers: { accept: 'application/json' } })
     t.match(answer, NOWHERE)
@@ -302,10 +296,10 @@ await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
   for (const path of [`/rockets/${long}`, `/rockets?q=${long}`, `/places/${short}`]) {
     const page = await visit(base, path)
     t.match([page.status, page.headers.location], [414, undefined], path.slice(0, 20))
-    t.match(page.text, /too long/)
+    t.match(page.text, 'too long')
   }
   const search = `/-/go?q=rockets/${'+'.repeat(4_000)}x`
-  t.match(await visit(base, search), { status: 414, text: /too long/ }, 'nor by the search')
+  t.match(await visit(base, search), { status: 414, text: 'too long' }, 'nor by the search')
   await expectStatus(302, visit(base, '/-/go?q=rockets/x'))
 })
 

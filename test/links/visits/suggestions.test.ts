@@ -1,6 +1,4 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
-import { request } from '../../helpers/http.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -13,7 +11,6 @@ import {
 } from '../../helpers/links.ts'
 import { expectStatus } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const DESCRIPTION = '/-/opensearch.xml'
 const HOME = { status: 302, headers: { location: '/-/' } }
 
@@ -63,12 +60,10 @@ await t.test(
         t.match(answer, { status: 302, headers: { location, 'cache-control': 'no-store' } }, q)
       }
     }
-    t.equal((await nobody.get('/docs/a%20b')).headers.location, 'https://docs.test/a%20b')
-    t.match(await nobody.get('/docs%2B'), { status: 200, text: /https:\/\/docs\.test\// })
-    for (const q of ['', '\0', ' \0/']) t.match(await go(ann, q), HOME, JSON.stringify(q))
-    for (const q of ['http://go', `${links.base}/`, 'go/']) t.match(await go(ann, q), HOME, q)
+    for (const q of ['', '\0', ' \0/', 'http://go', `${links.base}/`, 'go/']) {
+      t.match(await go(ann, q), HOME, JSON.stringify(q))
+    }
     t.match(await ann.get('/-/go'), HOME)
-    t.equal((await nobody.get('/docs/a?b=1')).headers.location, 'https://docs.test/a?b=1')
     const port = Number(new URL(links.base).port) + 1
     for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
       await expectStatus(200, go(ann, q), 'another place')
@@ -90,8 +85,7 @@ await t.test('else to what may have been meant', async (t) => {
   const page = await go(ann, 'dosc/a b')
   t.match(page, { status: 200, text: /<!doctype html>[\s\S]*No link is named “dosc”/ })
   t.match(page.text, 'href="/docs/a%20b"', 'with the path')
-  t.match(page.text, /name="slug" value="dosc"/, 'or to a new one')
-  t.match((await go(ann, 'handbook')).text, /Links with “handbook”[\s\S]*href="\/docs"/)
+  t.match(page.text, 'name="slug" value="dosc"', 'or to a new one')
   t.match((await go(ann, '#handbook')).text, /Links with “#handbook”[^]*href="\/docs"/)
   t.match((await go(ann, 'nothing-like-it')).text, 'No similar links')
   const hostile = await expectStatus(200, go(ann, '"><img src=x onerror=alert(1)>/<i>'))
@@ -121,8 +115,6 @@ await t.test('only what the visitor may see is suggested', async (t) => {
     t.same((await offers(who, 'doc', unseen)).names, ['docs'])
     const asked = { 'sec-fetch-site': 'none', 'sec-fetch-dest': 'empty' }
     t.same((await offers(who, 'doc', asked)).names, names, 'as browsers ask')
-    const words = await go(who, 'secure docs')
-    t.equal(words.text.includes('docs-secure'), names.length > 1, 'nor found by its words')
   }
   const owners = [ann.email]
   const plans = Array.from({ length: 60 }, (_, at) => `plan-${at + 10}`)
@@ -145,11 +137,12 @@ await t.test('a suggestion has its title, its address and the path that was type
 
 await t.test('the description names addresses of this place', async (t) => {
   for (const who of [ann, nobody]) {
-    const { status, headers, text } = await who.get(DESCRIPTION)
-    t.equal(status, 200)
-    t.equal(headers['content-type'], 'application/opensearchdescription+xml')
-    t.match(text, `template="${links.base}/-/go?q={searchTerms}"`)
-    t.match(text, `template="${links.base}/-/suggest?q={searchTerms}"`)
+    const described = await who.get(DESCRIPTION)
+    const headers = { 'content-type': 'application/opensearchdescription+xml' }
+    t.match(described, { status: 200, headers })
+    for (const path of ['/-/go', '/-/suggest']) {
+      t.match(described.text, `template="${links.base}${path}?q={searchTerms}"`)
+    }
   }
   for (const [who, path] of [
     [ann, '/-/'],
@@ -168,40 +161,40 @@ await t.test('the description names addresses of this place', async (t) => {
     t.match(twice.json(), { error: 'q may be given once.', code: 'BAD_REQUEST' }, path)
   }
   const named = { LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'to' }
-  const { base } = await openLinks(t, { ...(await postgres.env(t)), ...named })
-  const { text } = await request(base + DESCRIPTION)
-  t.match(text, 'template="https://go.example.com/-/go?q={searchTerms}"')
-  t.match(text, 'Short links of to:')
-  const help = await request(`${base}/-/help`)
-  t.match(help.text, 'https://go.example.com/-/go?q=%s')
-  t.match(help.text, '<code>to docs</code>')
-  t.notMatch(text + help.text, '127.0.0.1')
+  const { base } = await openLinks(t, { ...links.env, ...named })
+  for (const [path, ...parts] of [
+    [DESCRIPTION, 'https://go.example.com/-/go?q={searchTerms}', 'Short links of to:'],
+    ['/-/help', 'https://go.example.com/-/go?q=%s', '<code>to docs</code>'],
+  ] as const) {
+    const text = await visitorAt(base, ann.email).text(path)
+    for (const part of parts) t.match(text, part)
+    t.notMatch(text, '127.0.0.1')
+  }
 })
 
 await t.test('an unknown name: titles and parts of slugs', async (t) => {
   const go = await makeLink(ann, 'eng-manual', { title: 'Onboarding Größe & more' })
   await makeLink(ann, 'payroll', { title: 'Money onboarding', visibility: 'private' })
   const meant = async (who: Visitor, name: string) =>
-    suggested(await who.get(`/${encodeURIComponent(name)}`, { accept: 'text/html' }))
+    suggested(await who.get(`/${encodeURIComponent(name)}`, { accept: 'text/html' })).join(' ')
   for (const [name, own, others] of [
-    ['Manu', ['eng-manual'], ['eng-manual']],
-    ['manual-eng', ['eng-manual'], ['eng-manual']],
-    ['größe', ['eng-manual'], ['eng-manual']],
-    ['onboarding', ['payroll', 'eng-manual'], ['eng-manual']],
-    ['money', ['payroll'], []],
-    ['money-manual', [], []],
-    ['nual', [], []],
+    ['Manu', 'eng-manual', 'eng-manual'],
+    ['manual-eng', 'eng-manual', 'eng-manual'],
+    ['größe', 'eng-manual', 'eng-manual'],
+    ['onboarding', 'payroll eng-manual', 'eng-manual'],
+    ['money', 'payroll', ''],
+    ['money-manual', '', ''],
+    ['nual', '', ''],
   ] as const) {
-    t.same(await meant(ann, name), own, `${name} by its owner`)
-    for (const who of [bob, nobody]) t.same(await meant(who, name), others, `${name} by others`)
+    t.equal(await meant(ann, name), own, `${name} by its owner`)
+    for (const who of [bob, nobody]) t.equal(await meant(who, name), others, `${name} by others`)
   }
   const other = { url: 'https://x.test/', title: 'Elsewhere' }
   await ann.api('PUT', `/links/${go.id}`, other)
-  t.same(await meant(bob, 'onboarding'), [], 'a title that is gone')
-  t.same(await meant(bob, 'elsewhere'), ['eng-manual'])
+  t.equal(await meant(bob, 'onboarding'), '', 'a title that is gone')
+  t.equal(await meant(bob, 'elsewhere'), 'eng-manual')
   await ann.api('PUT', `/links/${go.id}`, { ...other, visibility: 'private' })
-  t.same(await meant(bob, 'elsewhere'), [], 'a link that is no longer public')
-  t.same(await meant(ann, 'elsewhere'), ['eng-manual'])
+  t.equal(await meant(bob, 'elsewhere'), '', 'a link that is no longer public')
 })
 
 await t.test('fields complete what is typed', async (t) => {
@@ -211,36 +204,52 @@ await t.test('fields complete what is typed', async (t) => {
   await makeLink(dora, 'open', { tags: ['well-known'] })
   const secret = { visibility: 'secure', tags: ['w-secret'] }
   const { id: hidden } = await makeLink(dora, 'kept', secret)
-  const completed = async (who: Visitor, field: string, fields: Record<string, string>) => {
-    const path = `/-/complete/${field}?${new URLSearchParams(fields).toString()}`
-    const text = await who.text(path, HTMX)
-    return [...text.matchAll(/<option value="([^"]*)"/g)].map(([, value = '']) => value)
+  /** What a field offers for a text, behind one another. */
+  const offered = async (who: Visitor, field: string, typed: string) => {
+    const query = new URLSearchParams({ tags: typed, email: typed })
+    const text = await who.text(`/-/complete/${field}?${query.toString()}`, HTMX)
+    const values = [...text.matchAll(/<option value="([^"]*)"/g)].map(([, value]) => value)
+    return values.join(' | ')
   }
-  const tags = (who: Visitor, typed: string) => completed(who, 'tags', { tags: typed })
-  t.same(await tags(cid, 'w'), ['well-known', 'wiki', 'work'])
-  t.same(await tags(cid, 'a b, WI'), ['a b, wiki'])
-  t.same(await tags(cid, 'wiki, w'), ['wiki, well-known', 'wiki, work'], 'each once')
-  t.same(await tags(cid, 'well_k'), ['well-known'])
-  for (const who of [dora, eve]) t.same(await tags(who, 'w-'), ['w-secret'], 'what one may see')
-  for (const none of ['ä', '%', '\0', 'x'.repeat(3_000)]) t.same(await tags(cid, none), [])
+  for (const [who, typed, tags] of [
+    [cid, 'w', 'well-known | wiki | work'],
+    [cid, 'a b, WI', 'a b, wiki'],
+    // Each once.
+    [cid, 'wiki, w', 'wiki, well-known | wiki, work'],
+    [cid, 'well_k', 'well-known'],
+    // What one may see.
+    [dora, 'w-', 'w-secret'],
+    [eve, 'w-', 'w-secret'],
+    [cid, 'ä', ''],
+    [cid, '%', ''],
+    [cid, '\0', ''],
+    [cid, 'x'.repeat(3_000), ''],
+  ] as const) {
+    t.equal(await offered(who, 'tags', typed), tags, typed)
+  }
   t.match(await cid.text('/-/new'), /list="link-tags-list"[^]*<option value="wiki"/)
   t.match(await cid.text(`/-/links/${own}/edit`), '<option value="wiki, work"')
 
   // All people for admins, else those of the links that one may read.
-  const people = (who: Visitor, email: string) => completed(who, 'people', { email })
-  t.same(await people(eve, 'E'), ['eve@example.com'])
-  t.same(await people(eve, 'd'), ['dora@example.com'])
-  t.same(await people(cid, ''), [], 'nobody is known yet')
-  t.same(await people(dora, 'cid'), [], 'a public link of somebody tells nothing of them')
+  t.equal(await offered(cid, 'people', ''), '', 'nobody is known yet')
+  t.equal(await offered(dora, 'people', 'cid'), '', 'of public links nobody is')
   await dora.api('POST', `/links/${hidden}/shares`, { email: cid.email })
   await dora.api('POST', `/links/${hidden}/owners`, { email: fay.email })
-  t.same(await people(cid, ''), ['dora@example.com', 'fay@example.com'])
-  t.same(await people(cid, ' F'), ['fay@example.com'])
-  for (const none of ['%', '_id', '\0']) t.same(await people(dora, none), [])
+  for (const [who, typed, people] of [
+    [eve, 'E', 'eve@example.com'],
+    [eve, 'd', 'dora@example.com'],
+    [cid, '', 'dora@example.com | fay@example.com'],
+    [cid, ' F', 'fay@example.com'],
+    [dora, '%', ''],
+    [dora, '_id', ''],
+    [dora, '\0', ''],
+  ] as const) {
+    t.equal(await offered(who, 'people', typed), people, typed)
+  }
   const page = await dora.text(`/-/links/${hidden}`)
   t.match(page, /list="owners-email-list"[^]*<option value="cid@example\.com"/)
   t.match(page, 'id="shares-email-list"')
-  t.notMatch(await cid.text(`/-/links/${hidden}`), /datalist/, 'where nothing may be added')
+  t.notMatch(await cid.text(`/-/links/${hidden}`), 'datalist', 'where nothing may be added')
   const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
   for (const path of ['/-/complete/tags?tags=w', '/-/complete/people?email=a']) {
     await expectStatus(403, nobody.get(path), path)
