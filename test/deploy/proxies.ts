@@ -9,7 +9,7 @@ import { recordProcess, runFolder } from '../helpers/program.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import type { TestServer } from '../helpers/server.ts'
+import type { Service, TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 /** Who is signed in with `COOKIE`, and the groups, as the sign-in service says. */
@@ -88,10 +88,10 @@ function change(text: string, changes: readonly (readonly [string, string])[]) {
   }, text)
 }
 
-/** The setting that `gatehouse init` shows for a server. */
+/** The setting that `gatehouse init` shows for a server with these addresses. */
 export async function settingFor(
   t: Owner,
-  server: TestServer,
+  server: Pick<TestServer, Service>,
   flags: readonly string[],
 ): Promise<string> {
   const addresses = { HOOKS_ADDR: server.hooks, LINKS_ADDR: server.links, OPS_ADDR: server.ops }
