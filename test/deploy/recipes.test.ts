@@ -16,10 +16,9 @@ const ADDRESSES = {
 
 t.test('Tailscale: a port for each service, and Funnel for the receivers alone', async (t) => {
   const name = 'https://gatehouse.tail1234.ts.net'
-  const setting = await settingFor(t, ADDRESSES, [
-    ...['--proxy', 'tailscale', '--links-base-url', name],
-    ...['--hooks-base-url', `${name}:8443`, '--ops-base-url', `${name}:9443`],
-  ])
+  const urls = `--hooks-base-url ${name}:8443 --links-base-url ${name} --ops-base-url ${name}:9443`
+  const flags = `--proxy tailscale ${urls}`.split(' ')
+  const setting = await settingFor(t, ADDRESSES, flags)
   t.same(setting.match(/^\w.*$/gm), [
     'tailscale serve --bg --https=443 http://127.0.0.1:9181',
     'tailscale serve --bg --https=8443 http://127.0.0.1:9180',
@@ -42,10 +41,11 @@ const FORGED = { [HEADER]: 'boss@example.com' }
 const DETOURS = ['/webhooks/../log', '/webhooks/%2e%2e/log', '/mcp/../log']
 
 t.test('Cloudflare Tunnel: nobody comes to a page without a token of Access', async (t) => {
-  const setting = await settingFor(t, ADDRESSES, [
-    ...['--proxy', 'cloudflare', '--hooks-base-url', 'https://hooks.example.org'],
-    ...['--links-base-url', 'https://go.example.org', '--ops-base-url', 'https://ops.example.org'],
-  ])
+  const urls = ['hooks', 'links', 'ops'].map((name) => {
+    return `--${name}-base-url https://${name === 'links' ? 'go' : name}.example.org`
+  })
+  const flags = `--proxy cloudflare ${urls.join(' ')}`.split(' ')
+  const setting = await settingFor(t, ADDRESSES, flags)
   const { ingress }: { ingress: readonly Rule[] } = parse(setting)
   /** Where the first rule for an address leads, and whether it demands a token. */
   function ruleOf(host: string, path: string) {

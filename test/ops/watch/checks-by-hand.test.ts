@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { t } from 'tap'
 import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
@@ -15,6 +15,7 @@ import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
+import { listen } from './listen.ts'
 
 type Check = Readonly<
   Record<'id' | 'every_s', number> & Record<'state' | 'source' | 'beat_url', string>
@@ -31,10 +32,10 @@ const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT]
 const GATEHOUSE_SECRET_KEY = randomBytes(32).toString('base64')
 const ops = await startOps(t, postgres, { OPS_INVENTORY: file, GATEHOUSE_SECRET_KEY })
 const { api, base, env, page, query } = ops
-const open = createServer((socket) => socket.destroy())
-await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
-t.teardown(() => void open.close())
-const { port } = open.address() as AddressInfo
+const port = await listen(
+  t,
+  createServer((socket) => socket.destroy()),
+)
 
 const list = () => listOf<Check>(ops, 'checks')
 const named = async (name: string): Promise<Check | undefined> =>
@@ -243,10 +244,7 @@ await t.test('what is tried is not stored, and runs no command', async (t) => {
 await t.test('tries are bounded, and take no place of what is due', async (t) => {
   const held = new Set<Socket>()
   const silent = createServer((socket) => void held.add(socket))
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void silent.close())
-  const address = silent.address() as AddressInfo
-  const url = `http://127.0.0.1:${address.port}/`
+  const url = `http://127.0.0.1:${await listen(t, silent)}/`
   const attempt = () => postForm(base, '/checks/try', { type: 'http', url }, NAVIGATION)
   const tried = [attempt(), attempt(), attempt(), attempt()]
   await until(() => held.size === 4, 'four tries')

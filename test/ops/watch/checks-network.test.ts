@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttps } from 'node:https'
 import { createServer } from 'node:net'
-import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
@@ -16,28 +16,10 @@ import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../../runner/system-parts.ts'
 import { finds, type Row } from './finds.ts'
+import { listen } from './listen.ts'
 
 const key = secret('model-key')
 const { lookAt, query } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
-
-/** Waits until a server listens at a port of its own, or at this place; gives the port. */
-async function listen(
-  t: Test,
-  server: Server,
-  place: ListenOptions = { port: 0, host: '127.0.0.1' },
-) {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-  })
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  await new Promise<void>((resolve) => server.listen(place, resolve))
-  return (server.address() as AddressInfo).port
-}
 
 /** Looks at checks of one kind: each is good, or says what its row has. */
 const look = (t: Test, kind: object, rows: readonly Row[]) =>

@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import promises from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
+import { createServer } from 'node:net'
 import os from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -27,6 +27,7 @@ import { ROOT } from '../../helpers/program.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { finds, type Row } from './finds.ts'
+import { listen } from './listen.ts'
 
 // Checks of this machine and of its containers; those of the network have a file of their own.
 
@@ -409,12 +410,11 @@ t.test('container: a socket that is not there, refuses or is silent', async (t) 
   const broken = await startEngine(t, empty, 500)
   const folder = await temporaryFolder(t, 'sockets')
   const silent = join(folder, 'silent.sock')
-  const server = createServer(() => undefined)
-  await new Promise<void>((resolve) => server.listen(silent, resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  await listen(
+    t,
+    createServer(() => undefined),
+    { path: silent },
+  )
   const container = 'web'
   const { states } = await look(t, { type: 'container', timeout_s: 30 }, [
     [
