@@ -413,8 +413,9 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
   let words = ''
   child.stderr.on('data', (bytes: Buffer) => (words += bytes.toString()))
   const server = `127.0.0.1:${port}`
-  const four = { type: 'dns', name: 'four', host: 'four.shop.test', server, timeout_s: 30 }
-  const answers = async () => (await lookAt([four])).good['four'] === true
+  const four = { type: 'dns', host: 'four.shop.test', server, timeout_s: 30 }
+  const name = `dns four.shop.test at ${server}`
+  const answers = async () => (await lookAt([four])).good[name] === true
   await until(answers, `dnsmasq to answer ${words}`)
   await look(t, { type: 'dns', host: 'shop.test', server }, [
     ['A', { host: 'four.shop.test', record: 'A', value: '192.0.2.10' }],
@@ -480,7 +481,8 @@ t.test('ping: this machine answers', { skip: lacks(deploymentParts.ping) }, asyn
 t.test('ping: a host that does not answer', async (t) => {
   const given = join(await temporaryFolder(t, 'given'), 'arguments')
   await replacePing(t, `echo "$LC_ALL $@" >> ${given}; echo "1 packets transmitted"; exit 1`)
-  await look(t, { type: 'ping', host: '127.0.0.1' }, [['here', {}, 'no answer to the ping']])
+  const { said } = await lookAt([{ type: 'ping', host: '127.0.0.1', timeout_s: 30 }])
+  t.same(said, ['ping 127.0.0.1: no answer to the ping'])
   t.equal(readFileSync(given, 'utf8'), 'C -n -c 1 -W 30 127.0.0.1\n')
 })
 

@@ -74,6 +74,8 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     ['two', { program: name, min: 2 }, `${ofProgram} 2 or more`],
     ['none', { program: name, min: 0, max: 0 }, `${ofProgram} 0 at most`],
   ])
+  const { said } = await lookAt([{ type: 'process', program: 'no-such-program' }])
+  t.same(said, [`process no-such-program: ${none} "no-such-program" runs`], 'without a name')
 })
 
 t.test('file_age: a file may have to be new, of some size, there or not there', async (t) => {
