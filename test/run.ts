@@ -103,7 +103,7 @@ function suiteFiles(): string[] {
         'test/{long,faults,links,ops}/**/*.test.ts',
         'test/hooks/{api,guards}.test.ts',
         'test/hooks/send/replay-jobs.test.ts',
-        'test/db/{embedded-upkeep,upgrade}.test.ts',
+        'test/db/{embedded-upkeep,migrate,sql,upgrade}.test.ts',
         'test/house/regular-expressions.test.ts',
         'test/cli/{documented-commands,instances,skill}.test.ts',
       ]

@@ -6,8 +6,8 @@ import type { TSchema } from '../../kernel/schema.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { DeclaredQuery } from '../../db/sql-file.ts'
 import { createLog } from '../../kernel/log.ts'
-import { eachBackend } from '../helpers/backends.ts'
-import { ROOT } from '../helpers/program.ts'
+import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
+import { inLongRun, ROOT } from '../helpers/program.ts'
 import { transcript } from '../helpers/secrets.ts'
 
 const OIDS: Readonly<Record<string, number>> = {
@@ -88,7 +88,11 @@ union all
 select 'schema ' || nspname from pg_namespace
  where nspname !~ '^pg_' and nspname not in ('information_schema', 'public', 'gatehouse', 'audit', 'hooks', 'links', 'notices', 'ops')`
 
-await eachBackend(t, 'the database is as the program declares it', async (t: Test, backend) => {
+const DECLARED = 'the database is as the program declares it'
+await onPostgres(t, DECLARED, isAsDeclared)
+await inLongRun(t, `${DECLARED}, embedded`, (t: Test) => isAsDeclared(t, backends[0]))
+
+async function isAsDeclared(t: Test, backend: Backend) {
   const env = await backend.env(t)
   const log = createLog(
     (text) => transcript('log', text, 'sql'),
@@ -128,7 +132,7 @@ await eachBackend(t, 'the database is as the program declares it', async (t: Tes
 
   t.same(await ask(BY_LANGUAGE), [], 'no index depends on the rules of a language')
   t.same(await ask(NOT_CARRIED), [], 'the schema has nothing that a move would leave out')
-})
+}
 
 t.test('a list is bounded by its own limit, or by what it counts', async (t) => {
   // Operators make providers and destinations, people share links and make tokens one by one, a batch answers row by row: these stay short.

@@ -51,15 +51,15 @@ t.test('PgBouncer in session mode: as without it, also when it restarts', { skip
 
 t.test('PgBouncer in another mode is refused', { skip }, async (t) => {
   const { DATABASE_URL: direct = '' } = await postgres.env(t)
-  for (const [pool_mode, server_round_robin] of [
-    ['transaction', '0'],
-    ['transaction', '1'],
-    ['statement', '0'],
-  ] as const) {
-    const { url } = await startPgBouncer(t, direct, { pool_mode, server_round_robin })
+  // By its newest free session, and by its oldest one.
+  for (const server_round_robin of ['0', '1']) {
+    const { url } = await startPgBouncer(t, direct, {
+      pool_mode: 'transaction',
+      server_round_robin,
+    })
     const env = { DATABASE_URL: url }
     const serve = await runCli(['serve', 'hooks'], { env })
-    t.match(serve, { code: 1, stdout: '', stderr: TRANSACTION }, pool_mode)
+    t.match(serve, { code: 1, stdout: '', stderr: TRANSACTION }, server_round_robin)
     t.equal(serve.stderr.trim().split('\n').length, 1, 'one line')
     t.match(await runCli(['check'], { env }), { code: 1, stdout: TRANSACTION })
   }

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { recordProcess, runFolder } from '../helpers/program.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import type { TestServer } from '../helpers/server.ts'
+import type { Service, TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 /** Who is signed in with `COOKIE`, and the groups, as the sign-in service says. */
@@ -21,17 +21,19 @@ export const COOKIE = 'session=ann'
 
 /**
  * A proxy with the setting that `gatehouse init` shows, in which only TLS, ports and the password of `/relay` are
- * others; without a password this stays as it is delivered.
+ * others; unless `hasPassword` this stays as it is delivered.
  */
 export type StartProxy = (
   t: Owner,
   server: TestServer,
   signIn: SignIn,
-  password?: string,
+  hasPassword: boolean,
 ) => Promise<string>
 
-/** The name that the forwarder has at `/relay`. */
-export const FORWARDER = 'forwarder'
+/** The name and the password with which a forwarder comes in at `/relay`, where a test sets one. */
+export const FORWARDER = 'forwarder:word-of-the-forwarder'
+/** Its hash at bcrypt's lowest cost: one of `caddy hash-password` takes a second to make and to check. */
+const HASH = '$2b$04$abcdefghijklmnopqrstuun.Fc7wgh0oBmF.nlJib8qZYVSpVWiTy'
 
 /** Who a request to a sign-in service comes from, by its cookie. */
 function signedIn(cookie: string | undefined) {
@@ -86,10 +88,10 @@ function change(text: string, changes: readonly (readonly [string, string])[]) {
   }, text)
 }
 
-/** The setting that `gatehouse init` shows for a server. */
+/** The setting that `gatehouse init` shows for a server with these addresses. */
 export async function settingFor(
   t: Owner,
-  server: TestServer,
+  server: Pick<TestServer, Service>,
   flags: readonly string[],
 ): Promise<string> {
   const addresses = { HOOKS_ADDR: server.hooks, LINKS_ADDR: server.links, OPS_ADDR: server.ops }
@@ -124,10 +126,10 @@ async function example(t: Owner, server: TestServer, proxy: string, signIn: Sign
 }
 
 /** nginx; gives where it listens for all three names. */
-export const startNginxExample: StartProxy = async (t, server, signIn, password) => {
+export const startNginxExample: StartProxy = async (t, server, signIn, hasPassword) => {
   const port = await freePort()
   const users = join(await temporaryFolder(t, 'users'), 'htpasswd')
-  if (password !== undefined) writeFileSync(users, `${FORWARDER}:{PLAIN}${password}\n`)
+  if (hasPassword) writeFileSync(users, FORWARDER.replace(':', ':{PLAIN}'))
   const setting = change(await example(t, server, 'nginx', signIn), [
     ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
     ['listen 80;', `listen 127.0.0.1:${await freePort()};`],
@@ -139,10 +141,8 @@ export const startNginxExample: StartProxy = async (t, server, signIn, password)
 }
 
 /** What the example tells an operator to change at `/relay`. */
-function caddyPassword(password: string, address: string): readonly (readonly [string, string])[] {
-  const asked = ['hash-password', '--plaintext', password]
-  const hash = spawnSync('caddy', asked, { encoding: 'utf8' }).stdout.trim()
-  const lines = ['basicauth {', `\tforwarder ${hash}`, '}', `reverse_proxy ${address}`]
+function caddyPassword(address: string): readonly (readonly [string, string])[] {
+  const lines = ['basicauth {', `\tforwarder ${HASH}`, '}', `reverse_proxy ${address}`]
   return [
     [`\t#\tbasicauth {\n\t#\t\tforwarder HASH\n\t#\t}\n\t#\treverse_proxy ${address}\n`, ''],
     ['respond "No password is set for /relay." 403', lines.join('\n\t\t')],
@@ -150,10 +150,10 @@ function caddyPassword(password: string, address: string): readonly (readonly [s
 }
 
 /** Caddy; gives where it listens for all three names. */
-export const startCaddyExample: StartProxy = async (t, server, signIn, password) => {
+export const startCaddyExample: StartProxy = async (t, server, signIn, hasPassword) => {
   const [port, folder] = [await freePort(), await temporaryFolder(t, 'caddy')]
   const setting = change(await example(t, server, 'caddy', signIn), [
-    ...(password === undefined ? [] : caddyPassword(password, new URL(server.hooks).host)),
+    ...(hasPassword ? caddyPassword(new URL(server.hooks).host) : []),
     ['hooks.example.com {', `http://hooks.example.com:${port}, http://127.0.0.1:${port} {`],
     ['\ngo.example.com {', `\nhttp://go.example.com:${port} {`],
     ['ops.example.com {', `http://ops.example.com:${port} {`],

@@ -129,17 +129,17 @@ await t.test('a restart under load: no connection is refused, and nothing is los
   await makeLink(await links.user('ann'), 'docs', { url: 'https://docs.test/' })
 
   const stream = follow(t, `${supervised.hooks}/events`)
-  const options = { base: () => supervised.hooks, sender, senders: 4 }
+  const options = { base: () => supervised.hooks, sender, senders: 2 }
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { ...options, keepsConnections }),
   )
   const visits = [true, false].map((keeps) =>
-    startVisits(links.base, ['/docs'], { clients: 2, keepsConnections: keeps }),
+    startVisits(links.base, ['/docs'], { clients: 1, keepsConnections: keeps }),
   )
   const acked = () => loads.flatMap((load) => load.acked)
   const underWay = async () => {
     const before = acked().length
-    await until(() => acked().length >= before + 50, 'the load to be under way', 30_000)
+    await until(() => acked().length >= before + 20, 'the load to be under way', 30_000)
     t.equal((await request('http://localhost/healthz', { socketPath })).status, 200)
   }
   await underWay()

@@ -106,13 +106,13 @@ t.test('what applies imports what decides, and what is named beside it', async (
 })
 
 t.test('an import of types alone is none at run time', async (t) => {
-  const text = [
-    "import type { A } from './a.ts'",
-    "import { type B, type C } from './b.ts'",
-    "import { d, type E } from './d.ts'",
-    "import {\n  f,\n} from './f.ts'",
-    "import g from './g.ts'",
-    "import './h.ts'",
-  ].join('\n')
+  const text = `import type { A } from './a.ts'
+import { type B, type C } from './b.ts'
+import { d, type E } from './d.ts'
+import {
+  f,
+} from './f.ts'
+import g from './g.ts'
+import './h.ts'`
   t.same(runtimeImports(text), ['./d.ts', './f.ts', './g.ts', './h.ts'])
 })

@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { t } from 'tap'
 import { flagOf, variableOf, VARIABLE_NAMES } from '../../commands/frame/configuration.ts'
 import { ROOT } from '../helpers/program.ts'
-import { anchorsOf } from './anchors.ts'
 import { logCalls } from './log-calls.ts'
+import { anchorsOf, rowsUnder } from './markdown.ts'
 import { productFiles } from './source-tree.ts'
 
 const PAGES = globSync(
@@ -16,24 +16,9 @@ function read(path: string) {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** Rows of all tables of a page that have this head, cells without the outer bars. */
-function rowsUnder(page: string, head: string): readonly (readonly string[])[] {
-  const [, ...tables] = read(page).split(`${head}\n`)
-  return tables.flatMap((table) => {
-    const [rows = ''] = table.split('\n\n')
-    const lines = rows.trimEnd().split('\n').slice(1)
-    return lines.map((line) =>
-      line
-        .split('|')
-        .map((cell) => cell.trim())
-        .slice(1, -1),
-    )
-  })
-}
-
 t.test('the page on the log has every line with its fields, and no other', async (t) => {
   const head = '| from | level | message | fields | meaning, and what to do |'
-  const rows = rowsUnder('docs/logs.md', head)
+  const rows = rowsUnder(read('docs/logs.md'), head)
   const documented = rows.flatMap(([from, levels = '', message = '', fields = '']) =>
     levels.split(', ').map((level) => {
       const names = [...fields.matchAll(/`([^`]+)`/g)].map((match) => match[1])
@@ -57,7 +42,7 @@ t.test('the page on the log has every line with its fields, and no other', async
 
 t.test('the page on settings has every variable as the program declares it', async (t) => {
   const head = '| variable | flag | default | accepted | counts | what it sets |'
-  const rows = rowsUnder('docs/settings.md', head)
+  const rows = rowsUnder(read('docs/settings.md'), head)
   const code = (text: string | undefined) => (text === undefined ? '' : `\`${text}\``)
   const declared = VARIABLE_NAMES.map((name) => {
     const { default: fallback, form, counts } = variableOf(name)
@@ -109,16 +94,12 @@ t.test('every file that the page on security names is there', async (t) => {
 })
 
 t.test('each guard names code of the product and a test', async (t) => {
-  const [, ...tables] = page.split('| guard | stops | code | test |\n')
-  t.ok(tables.length > 1, 'the tables were found')
-  for (const table of tables) {
-    const [rows = ''] = table.split('\n\n')
-    for (const row of rows.split('\n').slice(1)) {
-      const [guard, stops, code = '', test = ''] = row.slice(2, -2).split(' | ')
-      t.ok(guard && stops, row)
-      t.notMatch(code, /`test\//, `${guard}: code`)
-      t.match(code, /`(?:[a-z]+\/)?[\w./-]+\.\w+`|`[a-z]+\/[\w./-]+`/, `${guard}: code`)
-      t.match(test, /^(`test\/[\w./-]+\.test\.ts`(, )?)+$/, `${guard}: test`)
-    }
+  const guards = rowsUnder(page, '| guard | stops | code | test |')
+  t.ok(guards.length > 40, 'the tables were found')
+  for (const [guard = '', stops, code, test] of guards) {
+    t.ok(guard && stops, guard)
+    t.notMatch(code, /`test\//, `${guard}: code`)
+    t.match(code, /`(?:[a-z]+\/)?[\w./-]+\.\w+`|`[a-z]+\/[\w./-]+`/, `${guard}: code`)
+    t.match(test, /^(`test\/[\w./-]+\.test\.ts`(, )?)+$/, `${guard}: test`)
   }
 })

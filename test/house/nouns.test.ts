@@ -2,25 +2,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { ROOT } from '../helpers/program.ts'
+import { rowsUnder } from './markdown.ts'
 
 const SERVICES = ['Hooks', 'Links', 'Ops']
 const FLOORS = ['sql', 'db', 'services', 'routes', 'html']
 const HEAD = '| wing | noun | what it does | sql | db | services | routes | html |'
 const ROOMS = '| room | what it has |'
 const architecture = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
-
-/** The rows of the first table with this head, cells without the outer bars. */
-function rowsUnder(text: string, head: string): readonly (readonly string[])[] {
-  const [, table = ''] = text.split(`${head}\n`)
-  const [rows = ''] = table.split('\n\n')
-  const lines = rows.trim().split('\n').slice(1)
-  return lines.map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  )
-}
 
 /** What stands in a folder: a file or a folder for each name; nothing where there is no such folder. */
 function namesIn(folder: string): readonly string[] {
@@ -38,7 +26,8 @@ const rooms = rowsUnder(architecture, ROOMS).map(([room = '']) => room)
 
 for (const title of SERVICES) {
   const service = title.toLowerCase()
-  const [, section = ''] = architecture.split(`\n## ${title}\n`)
+  const [, below = ''] = architecture.split(`\n## ${title}\n`)
+  const [section = ''] = below.split('\n## ')
   const rows = rowsUnder(section, HEAD)
   const wings = [...new Set(rows.map(([wing = '']) => wing))]
 

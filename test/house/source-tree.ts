@@ -32,14 +32,8 @@ export function textFiles(root: string): readonly SourceFile[] {
   )
 }
 
-/** A line without its comment; empty for a line that is one. */
-export function codeOf(line: string): string {
-  if (/^\s*(\/\/|\/\*|\*)/.test(line)) return ''
-  return line.replace(/\s\/\/\s.*$/, '')
-}
-
 /** The lines whose code matches, as violations of a rule. */
-export function matches(
+export function inCode(
   files: readonly SourceFile[],
   pattern: RegExp,
   rule: string,
@@ -49,6 +43,26 @@ export function matches(
       pattern.test(codeOf(text)) ? [{ path, line: at + 1, rule }] : [],
     ),
   )
+}
+
+/** The same for whole texts with their comments; the pattern has the flag `g`. */
+export function inText(
+  files: readonly SourceFile[],
+  pattern: RegExp,
+  rule: string,
+): readonly Violation[] {
+  return files.flatMap(({ path, lines }) => {
+    const text = lines.join('\n')
+    return [...text.matchAll(pattern)].map(({ index }) => {
+      return { path, line: text.slice(0, index).split('\n').length, rule }
+    })
+  })
+}
+
+/** A line without its comment; empty for a line that is one. */
+function codeOf(line: string): string {
+  if (/^\s*(\/\/|\/\*|\*)/.test(line)) return ''
+  return line.replace(/\s\/\/\s.*$/, '')
 }
 
 function readAll(root: string, paths: readonly string[]): readonly SourceFile[] {

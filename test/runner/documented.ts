@@ -56,16 +56,16 @@ function* faultsOf(
   check: (schema: object) => Check,
 ): Generator<string> {
   const body = Buffer.from(answer, 'base64')
-  const type = headers['content-type']
+  const [type = 'none'] = headers['content-type']?.split(';') ?? []
   if (headers['x-content-type-options'] !== 'nosniff') yield 'it has no nosniff'
   if (!/^\S+$/.test(headers['x-request-id']?.toString() ?? '')) yield 'it has no x-request-id'
   if (operation === undefined && status < 400) yield 'the document has no such operation'
   const reply = operation?.responses[status] ?? refusalOf(document, operation, status)
   if (reply === undefined) return yield 'its status is not documented'
   if (reply.content === undefined) return body.length === 0 ? undefined : yield 'it has a body'
-  const content = reply.content[type?.split(';')[0] ?? '']
+  const content = reply.content[type]
   if (content === undefined) return yield `${type} is not its documented type`
-  if (/[/+]json$/.test(type ?? '') && !check(content.schema)(parsed(body))) {
+  if (/[/+]json$/.test(type) && !check(content.schema)(parsed(body))) {
     yield `its body is not as documented: ${body.toString('utf8').slice(0, 200)}`
   }
 }

@@ -4,7 +4,6 @@ import { t } from 'tap'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { groupFiles, runGroups } from './pool.ts'
 import { createReportReader, totalsLine } from './report.ts'
-import type { FileReport } from './report.ts'
 import { summarize } from './summary.ts'
 
 /** A file that has ended without a test. */
@@ -20,28 +19,27 @@ const ENDED = {
 }
 
 t.test('sub-tests without sub-tests of their own are counted, failures named', async (t) => {
-  const { line, failures, skips } = report([
-    'TAP version 14',
-    '# Subtest: group',
-    '    ok 1 - set-up',
-    '    # Subtest: leaf',
-    '        ok 1 - one',
-    '        ok 2 - two',
-    '        1..2',
-    '    ok 2 - leaf # time=1ms',
-    '    # Subtest: bad',
-    '        not ok 1 - nope',
-    '          ---',
-    '          diff: |',
-    '            ok 1 - quoted',
-    '          ...',
-    '        1..1',
-    '    not ok 3 - bad # time=1ms',
-    '    ok 4 - later # SKIP why',
-    '    1..4',
-    'not ok 1 - group # time=4ms',
-    '1..1',
-  ])
+  const { line, failures, skips } = report(`TAP version 14
+# Subtest: group
+    ok 1 - set-up
+    # Subtest: leaf
+        ok 1 - one
+        ok 2 - two
+        1..2
+    ok 2 - leaf # time=1ms
+    # Subtest: bad
+        not ok 1 - nope
+          ---
+          diff: |
+            ok 1 - quoted
+          ...
+        1..1
+    not ok 3 - bad # time=1ms
+    ok 4 - later # SKIP why
+    1..4
+not ok 1 - group # time=4ms
+1..1
+`)
   t.equal(line, '1 passed, 1 failed, 1 skipped')
   t.same(failures, ['not ok group > bad > nope\n    ok 1 - quoted'])
   t.same(skips, [{ name: 'group > later', reason: 'why' }])
@@ -97,18 +95,18 @@ t.test(
 
 t.test('no failure is lost that has no test of its own', async (t) => {
   const none = '0 passed, 1 failed'
-  t.equal(report([]).line, none, 'a file that says nothing')
-  t.equal(report(['TAP version 14', 'not ok 1 - timeout!', '1..1']).line, none)
-  t.equal(report(['# Subtest: hangs', '    ok 1 - x']).line, none, 'cut off')
+  t.equal(report('').line, none, 'a file that says nothing')
+  t.equal(report('TAP version 14\nnot ok 1 - timeout!\n1..1\n').line, none)
+  t.equal(report('# Subtest: hangs\n    ok 1 - x\n').line, none, 'cut off')
   const one = '1 passed, 1 failed'
-  const leaf = ['# Subtest: l', '    ok 1 - l', '    1..1', 'ok 1 - l']
-  t.equal(report([...leaf, 'not ok 2 - late', '1..2']).line, one, 'beside a sub-test')
-  const group = ['# Subtest: g', ...leaf.map((text) => `    ${text}`), 'not ok 1 - g', '1..1']
+  const leaf = '# Subtest: l\n    ok 1 - l\n    1..1\nok 1 - l\n'
+  t.equal(report(`${leaf}not ok 2 - late\n1..2\n`).line, one, 'beside a sub-test')
+  const group = `# Subtest: g\n${leaf.replaceAll(/^/gm, '    ').trimEnd()}\nnot ok 1 - g\n1..1\n`
   t.equal(report(group).line, one, 'a plan that was not kept')
 })
 
 t.test('a file among others of its process has no plan of its own', async (t) => {
-  const part = ['ok 7 - one', '# Subtest: two', '    ok 1 - x', '    1..1', 'ok 8 - two']
+  const part = 'ok 7 - one\n# Subtest: two\n    ok 1 - x\n    1..1\nok 8 - two\n'
   t.equal(report(part, true).line, '1 passed, 0 failed')
   t.equal(report(part).line, '1 passed, 1 failed', 'its process died')
 })
@@ -151,13 +149,10 @@ t.test('files of one process: each has its own result, also where the process di
   t.equal(results.map(({ stderr }) => stderr).join(''), 'a ends\nb begins\n')
 })
 
-/** What is read of the lines; a file that `hasEnded` among others has no plan. */
-function report(
-  lines: readonly string[],
-  hasEnded = false,
-): FileReport & { readonly line: string } {
+/** What is read of the TAP of a file; one that `hasEnded` among others has no plan. */
+function report(tap: string, hasEnded = false) {
   const reader = createReportReader()
-  reader.write(lines.map((text) => `${text}\n`).join(''))
+  reader.write(tap)
   const read = reader.end(hasEnded)
   return { ...read, line: totalsLine(read) }
 }

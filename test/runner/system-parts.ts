@@ -19,6 +19,24 @@ export function chromiumProgram(): string | undefined {
   return onPath(HEADLESS) ?? onPath('chromium')
 }
 
+/** A part that is one program; its package has the same name unless another one is named. */
+function program(name: string, programName: string, debianPackage = programName): SystemPart {
+  return { name, debianPackages: [debianPackage], find: () => onPath(programName) }
+}
+
+/** A part that is there when each of these programs is. */
+function programs(
+  name: string,
+  programNames: readonly string[],
+  debianPackages: readonly string[],
+): SystemPart {
+  function find() {
+    const paths = programNames.map(onPath)
+    return paths.includes(undefined) ? undefined : paths[0]
+  }
+  return { name, debianPackages, find }
+}
+
 /** The parts that the suite needs. */
 export const systemParts: readonly SystemPart[] = [
   {
@@ -26,58 +44,30 @@ export const systemParts: readonly SystemPart[] = [
     debianPackages: ['postgresql'],
     find: postgresPrograms,
   },
-  {
-    name: 'Redis (redis-server)',
-    debianPackages: ['redis-server'],
-    find: () => onPath('redis-server'),
-  },
-  { name: 'nginx', debianPackages: ['nginx'], find: () => onPath('nginx') },
+  program('Redis (redis-server)', 'redis-server'),
+  program('nginx', 'nginx'),
   { name: 'Chromium', debianPackages: [HEADLESS], find: chromiumProgram },
 ]
 
 /** The parts without which the tests that need them are skipped. */
 export const deploymentParts = {
-  python: { name: 'Python', debianPackages: ['python3'], find: () => onPath('python3') },
-  systemd: {
-    name: 'systemd (systemd-analyze, systemd-notify)',
-    debianPackages: ['systemd'],
-    find: () => onPath('systemd-analyze') && onPath('systemd-notify'),
-  },
-  shellcheck: {
-    name: 'ShellCheck',
-    debianPackages: ['shellcheck'],
-    find: () => onPath('shellcheck'),
-  },
-  bubblewrap: {
-    name: 'bubblewrap (bwrap)',
-    debianPackages: ['bubblewrap'],
-    find: () => onPath('bwrap'),
-  },
-  caddy: { name: 'Caddy', debianPackages: ['caddy'], find: () => onPath('caddy') },
-  extensions: {
-    name: 'Chromium that takes extensions (chromium)',
-    debianPackages: ['chromium'],
-    find: () => onPath('chromium'),
-  },
-  ping: { name: 'ping', debianPackages: ['iputils-ping'], find: () => onPath('ping') },
-  dnsmasq: { name: 'dnsmasq', debianPackages: ['dnsmasq-base'], find: () => onPath('dnsmasq') },
-  openssl: { name: 'OpenSSL', debianPackages: ['openssl'], find: () => onPath('openssl') },
+  python: program('Python', 'python3'),
+  systemd: programs('systemd', ['systemd-analyze', 'systemd-notify'], ['systemd']),
+  shellcheck: program('ShellCheck', 'shellcheck'),
+  bubblewrap: program('bubblewrap (bwrap)', 'bwrap', 'bubblewrap'),
+  caddy: program('Caddy', 'caddy'),
+  extensions: program('Chromium that takes extensions (chromium)', 'chromium'),
+  ping: program('ping', 'ping', 'iputils-ping'),
+  dnsmasq: program('dnsmasq', 'dnsmasq', 'dnsmasq-base'),
+  openssl: program('OpenSSL', 'openssl'),
   journal: {
     name: 'journalctl and systemd-journal-remote',
     debianPackages: ['systemd', 'systemd-journal-remote'],
     find: () => onPath('journalctl') && journalWriter(),
   },
-  prometheus: {
-    name: 'Prometheus',
-    debianPackages: ['prometheus'],
-    find: () => onPath('prometheus'),
-  },
-  pgbouncer: {
-    name: 'PgBouncer',
-    debianPackages: ['pgbouncer'],
-    find: () => onPath('pgbouncer'),
-  },
-  zsh: { name: 'zsh', debianPackages: ['zsh'], find: () => onPath('zsh') },
+  prometheus: program('Prometheus', 'prometheus'),
+  pgbouncer: program('PgBouncer', 'pgbouncer'),
+  zsh: program('zsh', 'zsh'),
 } satisfies Readonly<Record<string, SystemPart>>
 
 /** The same for what runs in the long suite alone. */
@@ -87,31 +77,27 @@ export const longParts = {
     debianPackages: ['firefox-esr'],
     find: () => onPath('firefox-esr') ?? onPath('firefox'),
   },
-  alertmanager: {
-    name: 'Alertmanager',
-    debianPackages: ['prometheus-alertmanager'],
-    find: () => onPath('prometheus-alertmanager'),
-  },
-  patroni: {
-    name: 'Patroni, etcd, HAProxy and iptables',
-    debianPackages: ['patroni', 'etcd-server', 'haproxy', 'iptables', 'iproute2'],
-    find: () => onPath('patroni') && onPath('etcd') && onPath('haproxy') && onPath('iptables'),
-  },
-  packaging: {
-    name: 'dpkg-deb, Lintian and mmdebstrap',
-    debianPackages: ['dpkg', 'lintian', 'mmdebstrap'],
-    find: () => onPath('dpkg-deb') && onPath('lintian') && onPath('mmdebstrap'),
-  },
+  alertmanager: program('Alertmanager', 'prometheus-alertmanager'),
+  patroni: programs(
+    'Patroni, etcd, HAProxy and iptables',
+    ['patroni', 'etcd', 'haproxy', 'iptables'],
+    ['patroni', 'etcd-server', 'haproxy', 'iptables', 'iproute2'],
+  ),
+  packaging: programs(
+    'dpkg-deb, Lintian and mmdebstrap',
+    ['dpkg-deb', 'lintian', 'mmdebstrap'],
+    ['dpkg', 'lintian', 'mmdebstrap'],
+  ),
   emulator: {
     name: 'QEMU for programs of other machines',
     debianPackages: ['qemu-user-static'],
     find: () => emulator('x64') && emulator('arm64'),
   },
-  podman: {
-    name: 'Podman, runc and BusyBox',
-    debianPackages: ['podman', 'runc', 'busybox-static'],
-    find: () => onPath('podman') && onPath('runc') && onPath('busybox'),
-  },
+  podman: programs(
+    'Podman, runc and BusyBox',
+    ['podman', 'runc', 'busybox'],
+    ['podman', 'runc', 'busybox-static'],
+  ),
 } satisfies Readonly<Record<string, SystemPart>>
 
 /** For `skip`: why a test can't run without these parts; false when they are there. */

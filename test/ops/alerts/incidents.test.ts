@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import { alertmanager, CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
 import { auditOf } from '../../helpers/audit.ts'
+import { postForm } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, inTier, says, startModelOps } from '../../helpers/model.ts'
 import { inventoryFile, memoriesOf, runSession, sessionsOf } from '../../helpers/ops.ts'
@@ -89,8 +90,10 @@ await t.test('the page of an alert has all of its incident', async (t) => {
 await t.test('as Markdown, out of which no text of others breaks', async (t) => {
   const { status, headers, text } = await request(`${base}/alerts/1/report.md`)
   t.equal(status, 200)
-  t.equal(headers['content-type'], 'text/markdown; charset=utf-8')
-  t.equal(headers['content-disposition'], 'attachment; filename="incident-1.md"')
+  t.match(headers, {
+    'content-type': 'text/markdown; charset=utf-8',
+    'content-disposition': 'attachment; filename="incident-1.md"',
+  })
   t.match(text, /^# Incident 1: ``` Down `` \[here\]\(https:\/\/evil\.example\/\) ```\n/)
   t.match(text, /\nhttps:\/\/ops\.example\/alerts\/1\n/)
   t.match(text, /\n````text\nIt was \*\*the disk\*\*\.\ndown\n```\n# Not ours [^\n]*\n````\n/)
@@ -106,15 +109,7 @@ await t.test('as Markdown, out of which no text of others breaks', async (t) => 
 
 await t.test('people add notes, by the page and by the API', async (t) => {
   const form = (text: string, headers = {}) =>
-    request(`${base}/alerts/1/notes`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        accept: 'text/html',
-        ...headers,
-      },
-      body: new URLSearchParams({ text }).toString(),
-    })
+    postForm(base, '/alerts/1/notes', { text }, { accept: 'text/html', ...headers })
   const sent = await form('A <b>power cut</b>.')
   t.match(sent, { status: 303, headers: { location: '/alerts/1?done=added&of=the+note' } })
   t.match(await pageOf('/alerts/1'), /A &lt;b&gt;power cut&lt;\/b&gt;\.[^]*<bdi>operator<\/bdi>/)
@@ -128,10 +123,8 @@ await t.test('people add notes, by the page and by the API', async (t) => {
   t.same((await shown()).notes.at(-1), made.json)
   t.match(await pageOf('/alerts/1/report.md'), /` operator `:\n\n````text\nx\n```\ny\n````\n/)
   const lines = (await auditOf(env)).filter(({ action }) => action === 'alert note')
-  t.same(
-    lines.map(({ subject }) => subject),
-    ['alert 1', 'alert 1', 'alert 1'],
-  )
+  const line = { subject: 'alert 1' }
+  t.match(lines, [line, line, line])
 })
 
 await t.test('what a session noted counts little until a person confirms it', async (t) => {

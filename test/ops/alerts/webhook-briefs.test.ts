@@ -27,7 +27,7 @@ function parts({ messages }: Asked) {
   const marks = text.split(`\n${fence}\n`)
   if (marks.length !== 3) throw new Error(`the fence stands ${marks.length - 1} times: ${text}`)
   const [before = '', inside = '', after = ''] = marks
-  return { before, inside, after, system: system?.content ?? '' }
+  return { fence, before, inside, after, system: system?.content ?? '' }
 }
 
 /** A failure whose text repeats the key. */
@@ -118,28 +118,18 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
 
 await t.test('what the model is asked: data in a fence, and no tools', async (t) => {
   const first = await deliver(t, INJECTION, 'text/plain')
-  t.equal(first.path, '/v1/chat/completions')
   t.ok(first.authorization === `Bearer ${MODEL_KEY}`, 'with its key')
-  t.equal(first.model, 'first', "tier 1's model")
+  t.match(first, { path: '/v1/chat/completions', model: 'first', messages: { length: 2 } })
   t.notOk('tools' in first)
-  t.equal(first.messages.length, 2)
   const one = parts(first)
   t.equal(one.inside, INJECTION, 'all of it is inside')
   t.match(one.before, /data/)
   t.notMatch(one.before + one.after + one.system, /Ignore all previous|run_operation/)
   t.match(one.system, /2 to 4 sentences.*affected system.*problem.*check first/s)
-  const json = JSON.stringify({
-    labels: { note: INJECTION },
-    tiers: 3,
-    Tier: 3,
-    alerts: [{ tier: 3 }],
-  })
+  const json = JSON.stringify({ labels: { note: INJECTION }, Tier: 3, alerts: [{ tier: 3 }] })
   const two = await deliver(t, json, 'application/json')
   t.equal(parts(two).inside, json, 'JSON without a tier goes as it is')
-  t.not(
-    /ALERT-\w{32}/.exec(two.messages[1]?.content ?? '')?.[0],
-    /ALERT-\w{32}/.exec(first.messages[1]?.content ?? '')?.[0],
-  )
+  t.not(parts(two).fence, one.fence)
   const bytes = Uint8Array.of(0x64, 0xff, 0xfe, 0x00, 0x6e)
   t.equal(
     parts(await deliver(t, bytes, 'application/octet-stream')).inside,
@@ -259,16 +249,11 @@ await t.test('an alert without a brief is told, and waits', async (t) => {
 /** The tier of the body, and that of the session. */
 const TIERS = [
   ['2', 2],
-  ['3', 3],
   ['4', 3],
-  ['1e9', 3],
   ['2.0', 2],
   ['0', 1],
-  ['-1', 1],
   ['1.5', 1],
   ['"2"', 1],
-  ['null', 1],
-  ['[3]', 1],
 ] as const
 
 await t.test('tier: read, clamped and taken out', async (t) => {

@@ -89,10 +89,11 @@ t.test('an assistant starts a session only where it may', async (t) => {
 t.test(
   'what is refused: unknown ids, wrong arguments, and everybody without a token',
   async (t) => {
+    const id = 9_999
     for (const [tool, args, code] of [
-      ['get_session', { id: 9_999 }, 'not_found'],
-      ['get_alert', { id: 9_999 }, 'not_found'],
-      ['get_check_history', { id: 9_999 }, 'not_found'],
+      ['get_session', { id }, 'not_found'],
+      ['get_alert', { id }, 'not_found'],
+      ['get_check_history', { id }, 'not_found'],
       ['list_checks', { state: 'bad' }, 'invalid_argument'],
       ['list_events', { limit: 1_000 }, 'invalid_argument'],
       ['recall', { other: 1 }, 'invalid_argument'],

@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { t } from 'tap'
 import { createMetrics } from '../../../kernel/metrics.ts'
 import type { Check } from '../../../services/ops/watch/checks/run.ts'
@@ -8,6 +8,7 @@ import type { Owner } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { openTimed } from '../../helpers/timed.ts'
 import { until } from '../../helpers/until.ts'
+import { listen } from './listen.ts'
 
 const HOUR_S = 3_600
 
@@ -98,32 +99,25 @@ function front(url: string, more: Partial<Check> = {}): Check {
   return { type: 'http', name: 'front', url, ...more } as Check
 }
 
-await t.test('half a day in which all fails at some time', async (t) => {
+await t.test('an outage of the database, and one of the server', async (t) => {
   const every = '5m'
   const shop = await openChecked(t, (url) => [
     front(url, { every }),
     { type: 'disk', name: 'disk', path: '/', max_percent: 100, every },
   ])
   const first = shop.open()
-  await shop.pass(2 * HOUR_S, 150)
+  await shop.pass(HOUR_S, 150)
   t.same(await toldBy(shop), [], 'what is well needs no word')
-
-  shop.answer(undefined)
-  await shop.pass(HOUR_S, 150)
-  shop.answer(200)
-  await shop.pass(HOUR_S, 150)
-  t.same(await statesOf(shop), ['fail', 'ok'], 'an outage of the network')
 
   // While the database is away nothing can be told; the state at its return counts.
   shop.reach(false)
   await shop.pass(600, 150)
   t.match(first.problem(), /^no check has run for \d+ s$/)
-  shop.answer(503)
+  shop.answer(undefined)
   await shop.pass(HOUR_S, 150)
   shop.reach(true)
   await shop.pass(HOUR_S, 150)
   t.equal(first.problem(), undefined)
-  t.same(await statesOf(shop), ['fail', 'ok', 'fail'])
   t.equal(shop.logged().split('checks do not run').length, 2, 'it is logged once')
   shop.answer(200)
   await shop.pass(HOUR_S, 150)
@@ -137,9 +131,7 @@ await t.test('half a day in which all fails at some time', async (t) => {
   t.equal(shop.asked() - before, 1, 'what was due for hours is looked at once')
   t.equal(second.problem(), undefined, 'a stop is no delay')
   await shop.pass(HOUR_S, 150)
-  shop.answer(200)
-  await shop.pass(HOUR_S, 150)
-  t.same(await statesOf(shop), ['fail', 'ok', 'fail', 'ok', 'fail', 'ok'])
+  t.same(await statesOf(shop), ['fail', 'ok', 'fail'])
   t.same(await statesOf(shop, 'disk'), [], 'the other check knows nothing of it')
 
   const told = await toldBy(shop)
@@ -147,11 +139,8 @@ await t.test('half a day in which all fails at some time', async (t) => {
     /^told: front: connection reset|^told: front: .*closed/,
     'told: front is good again: answered 200',
     'told: front: answered 503, expected 200 to 399',
-    'told: front is good again: answered 200',
-    'told: front: answered 503, expected 200 to 399',
-    'told: front is good again: answered 200',
   ])
-  t.equal(told.length, 6, 'each beginning and each end is told once')
+  t.equal(told.length, 3, 'each beginning and each end is told once')
   const [sums] = await shop.query(
     `select (select count(*) from ops.check_results) = sum(runs) as every_result_counts
        from ops.check_counts where span = 'day'`,
@@ -174,10 +163,8 @@ await t.test('instances share the checks', async (t) => {
 })
 
 await t.test('two hundred checks that hang hold up no other one', async (t) => {
-  const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  const silent = createServer((socket) => void socket.resume())
+  const port = await listen(t, silent)
   const hung = Array.from({ length: 200 }, (_, at) => ({
     ...({ type: 'tcp', name: `hung ${at}`, host: '127.0.0.1', port, contains: 'x' } as const),
     timeout_s: 60,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer, type Socket } from 'node:net'
 import { t } from 'tap'
 import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
@@ -15,17 +15,14 @@ import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
+import { listen } from './listen.ts'
 
 type Check = Readonly<
-  Record<'id' | 'every_s', number> &
-    Record<'service' | 'name' | 'state', string> & { muted_until: string | null } & Partial<
-      Record<'source' | 'beat_url', string>
-    >
->
-type Change = { id: number }
+  Record<'id' | 'every_s', number> & Record<'state' | 'source' | 'beat_url', string>
+> & { readonly service: string; readonly name: string; readonly muted_until: string | null }
 type History = {
   uptime: Readonly<Record<string, number | null>>
-  changes: readonly Change[]
+  changes: readonly { id: number }[]
   older: number | null
 }
 
@@ -35,10 +32,10 @@ const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT]
 const GATEHOUSE_SECRET_KEY = randomBytes(32).toString('base64')
 const ops = await startOps(t, postgres, { OPS_INVENTORY: file, GATEHOUSE_SECRET_KEY })
 const { api, base, env, page, query } = ops
-const open = createServer((socket) => socket.destroy())
-await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
-t.teardown(() => void open.close())
-const { port } = open.address() as AddressInfo
+const port = await listen(
+  t,
+  createServer((socket) => socket.destroy()),
+)
 
 const list = () => listOf<Check>(ops, 'checks')
 const named = async (name: string): Promise<Check | undefined> =>
@@ -77,10 +74,6 @@ await t.test('a run counts only for the definition that it had', async (t) => {
 })
 
 await t.test('the API: a check is added, changed, run and removed', async (t) => {
-  t.same(
-    Object.keys(front).toSorted().join(),
-    'every_s,id,last_message,muted_until,name,service,since,state,type',
-  )
   const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }
   const added = await add('plain', check)
   t.equal(added.status, 201)
@@ -233,36 +226,25 @@ await t.test('the file wins, and what it leaves is there again', async (t) => {
   t.equal((await api('DELETE', `/checks/${made.id}`)).status, 204)
 })
 
-await t.test('a try runs what the form describes, and stores nothing', async (t) => {
-  const before = await list()
-  const changes = await auditOf(env)
-  const attempt = (fields: Readonly<Record<string, string>>) =>
-    postForm(base, '/checks/try', fields, NAVIGATION)
-  const fields = { type: 'tcp', host: '127.0.0.1', port: String(port) }
-  const found = await attempt(fields)
-  t.match([found.status, found.text], [200, /id="tried"[\s\S]*takes connections[\s\S]*Not stored/])
-  const late = await attempt({ ...fields, port: '1', timeout_s: '0.5' })
-  t.match(late.text, /id="tried"[\s\S]*fail[\s\S]*connection refused/)
-  for (const [more, text] of [
-    [{ port: '0' }, 'Port must be &gt;= 1'],
-    [{ type: 'command' }, 'Type must be one of'],
-  ] as const) {
-    const refused = await attempt({ ...fields, ...more })
-    t.match([refused.status, refused.text], [400, text])
-    t.notMatch(refused.text, /id="tried"/)
+await t.test('what is tried is not stored, and runs no command', async (t) => {
+  const before = [await list(), await auditOf(env)]
+  const attempt = (fields: object) => {
+    return postForm(base, '/checks/try', { type: 'tcp', host: '127.0.0.1', ...fields }, NAVIGATION)
   }
-  const site = { ...NAVIGATION, 'sec-fetch-site': 'cross-site', origin: 'http://evil.example' }
-  t.equal((await postForm(base, '/checks/try', fields, site)).status, 403)
-  t.same([await list(), await auditOf(env)], [before, changes])
+  for (const [fields, status, text] of [
+    [{ port: String(port) }, 200, /id="tried"[\s\S]*takes connections[\s\S]*Not stored/],
+    [{ port: '0' }, 400, 'Port must be &gt;= 1'],
+    [{ type: 'command', port: '1' }, 400, 'Type must be one of'],
+  ] as const) {
+    t.match(await attempt(fields), { status, text })
+  }
+  t.same([await list(), await auditOf(env)], before)
 })
 
 await t.test('tries are bounded, and take no place of what is due', async (t) => {
   const held = new Set<Socket>()
   const silent = createServer((socket) => void held.add(socket))
-  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void silent.close())
-  const address = silent.address() as AddressInfo
-  const url = `http://127.0.0.1:${address.port}/`
+  const url = `http://127.0.0.1:${await listen(t, silent)}/`
   const attempt = () => postForm(base, '/checks/try', { type: 'http', url }, NAVIGATION)
   const tried = [attempt(), attempt(), attempt(), attempt()]
   await until(() => held.size === 4, 'four tries')
@@ -277,27 +259,20 @@ await t.test('pages, without script', async (t) => {
   const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
   t.match(await page('/checks/new'), /<option value="tcp">[\s\S]*Choose type/)
   t.notMatch(await page('/checks/new'), /value="command"/)
-  t.match(await page('/checks/new?type=tcp'), /name="host"[\s\S]*name="port"/)
   const fields = { type: 'tcp', service: 'store', name: 'web', host: '127.0.0.1', every: '10m' }
   const refused = await post('/checks', { ...fields, port: '0' })
   t.equal(refused.status, 400)
   t.match(refused.text, /value="127\.0\.0\.1"[\s\S]*Port must be &gt;= 1/, 'with what was typed')
-  const added = await post('/checks', { ...fields, port: String(port) })
-  const path = leadsTo(added)
-  t.match([added.status, path], [303, /^\/checks\/\d+$/])
-  t.match(await page(path), /Run now[\s\S]*made by hand[\s\S]*value="10m"/)
+  const path = leadsTo(await post('/checks', { ...fields, port: String(port) }))
+  t.match(path, /^\/checks\/\d+$/)
   t.equal((await post(`${path}/run`)).status, 303)
-  t.match(await page(path), /takes connections/)
+  t.match(await page(path), /takes connections[\s\S]*made by hand[\s\S]*value="10m"/)
   t.equal((await post(path, { ...fields, port: '1', every: '5m' })).status, 303)
-  t.match((await named('store/web'))?.every_s, 300)
-  t.match(await page('/checks'), new RegExp(`href="${path}"[\\s\\S]*made by hand`))
-  const ofFile = await page(`/checks/${front.id}`)
-  t.match(ofFile, /the inventory file/)
-  t.notMatch(ofFile, /Edit…|Remove…/)
+  t.match(await named('store/web'), { every_s: 300 })
+  t.notMatch(await page(`/checks/${front.id}`), /Edit…|Remove…/, 'one of the file')
 
-  const scope = { service: 'store', check: 'web' }
-  const muted = await post('/mutes', { ...scope, for: '1h', starts_at: '', reason: 'it moves' })
-  t.match([muted.status, leadsTo(muted)], [303, '/mutes'])
+  const scope = { service: 'store', check: 'web', for: '1h', starts_at: '', reason: 'it moves' }
+  t.equal(leadsTo(await post('/mutes', scope)), '/mutes')
   await post('/mutes', { for: '1h', starts_at: '2099-01-01T00:00:00Z', reason: 'all of it' })
   for (const shown of ['/checks', path, '/mutes']) {
     t.match(await page(shown), /it moves[\s\S]*operator/, shown)
@@ -308,10 +283,14 @@ await t.test('pages, without script', async (t) => {
   t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
   for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
   t.match(await page('/mutes'), /Nothing is muted/)
-  t.equal((await named('store/web'))?.muted_until, null)
 
-  t.match(leadsTo(await post(`${path}/delete`)), '/checks')
+  t.equal(leadsTo(await post(`${path}/delete`)), '/checks')
   t.equal(await named('store/web'), undefined)
+  t.equal(
+    (await request(`${base}/status`)).status,
+    404,
+    'no status page unless services are named',
+  )
 })
 
 const BERLIN = 'Europe/Berlin'
@@ -348,29 +327,22 @@ await t.test('a mute that comes back', async (t) => {
   t.match(made, { status: 201, json: { every: always.every, tz: 'UTC' } })
   t.equal(await muted(), made.json.ends_at)
 
-  await t.test('its next time follows when the present one is over', async (t) => {
-    await query(
-      `update ops.mutes set starts_at = '2026-01-01', ends_at = '2026-01-02' where id = ${made.json.id}`,
-    )
-    const renewed = async () => {
-      const sql = `select from ops.mutes where id = ${made.json.id} and ends_at > now()`
-      return (await query(sql)).length === 1
-    }
-    await until(renewed, 'the round of checks to give it its next time')
-    t.ok(await muted())
-  })
+  await query(
+    `update ops.mutes set starts_at = '2026-01-01', ends_at = '2026-01-02' where id = ${made.json.id}`,
+  )
+  const renewed = async () => {
+    const sql = `select from ops.mutes where id = ${made.json.id} and ends_at > now()`
+    return (await query(sql)).length === 1
+  }
+  await until(renewed, 'the round of checks to give it its next time')
+  t.ok(await muted())
 
-  await t.test('by the form, without script; it is removed at once', async (t) => {
-    const form = { service: 'shop', every: 'sat,sun 02:00-04:00', tz: BERLIN, reason: 'updates' }
-    t.equal(leadsTo(await postForm(base, '/mutes', form, NAVIGATION)), '/mutes')
-    t.match(
-      await page('/mutes'),
-      /Every <bdi>sat,sun 02:00-04:00<\/bdi> \(<bdi>Europe\/Berlin<\/bdi>\)/,
-    )
-    t.match(await page('/mutes'), /Remove/)
-    t.equal((await api('DELETE', `/mutes/${made.json.id}`)).status, 204)
-    t.equal(await muted(), null, 'also one whose time it is')
-  })
+  const form = { service: 'shop', every: 'sat,sun 02:00-04:00', tz: BERLIN, reason: 'updates' }
+  t.equal(leadsTo(await postForm(base, '/mutes', form, NAVIGATION)), '/mutes')
+  const shown = /Every <bdi>sat,sun 02:00-04:00<\/bdi> \(<bdi>Europe\/Berlin<\/bdi>\)[^]*Remove/
+  t.match(await page('/mutes'), shown)
+  t.equal((await api('DELETE', `/mutes/${made.json.id}`)).status, 204)
+  t.equal(await muted(), null, 'also one whose time it is')
 
   await refuseAll(t, { service: 'ops', base, state: () => query('select * from ops.mutes') }, [
     ...[

@@ -3,7 +3,7 @@ import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttps } from 'node:https'
 import { createServer } from 'node:net'
-import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { delimiter, join } from 'node:path'
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { t } from 'tap'
@@ -15,28 +15,15 @@ import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../../runner/system-parts.ts'
+import { finds, type Row } from './finds.ts'
+import { listen } from './listen.ts'
 
 const key = secret('model-key')
 const { lookAt, query } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
-/** Waits until a server listens at a port of its own, or at this place; gives the port. */
-async function listen(
-  t: Test,
-  server: Server,
-  place: ListenOptions = { port: 0, host: '127.0.0.1' },
-) {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket: Socket) => {
-    sockets.add(socket)
-    socket.on('error', () => undefined)
-  })
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  await new Promise<void>((resolve) => server.listen(place, resolve))
-  return (server.address() as AddressInfo).port
-}
+/** Looks at checks of one kind: each is good, or says what its row has. */
+const look = (t: Test, kind: object, rows: readonly Row[]) =>
+  finds(t, lookAt, { timeout_s: 30, ...kind }, rows)
 
 /** What the last look at a check has said, also one that is good. */
 async function messageOf(name: string) {
@@ -46,27 +33,22 @@ async function messageOf(name: string) {
 
 t.test('http: a request is sent as it is written', async (t) => {
   const { url, received } = await startReceiver(t)
-  const check = { type: 'http', url, timeout_s: 30 }
-  const token = secret('bearer')
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
-  const { good } = await lookAt([
-    { ...check, name: 'plain' },
-    { ...check, name: 'post', method: 'POST', headers, body: '{"ping":"é"}' },
-    { ...check, name: 'delete', method: 'DELETE', body: 'all' },
-    { ...check, name: 'head', method: 'HEAD' },
-    { ...check, name: 'agent', headers: { 'User-Agent': 'other' } },
+  const headers = {
+    authorization: `Bearer ${secret('bearer')}`,
+    'content-type': 'application/json',
+  }
+  await look(t, { type: 'http', url }, [
+    ['plain', {}],
+    ['post', { method: 'POST', headers, body: '{"ping":"é"}' }],
+    ['delete', { method: 'DELETE', body: 'all' }],
+    ['head', { method: 'HEAD' }],
+    ['agent', { headers: { 'User-Agent': 'other' } }],
   ])
-  t.match(good, { plain: true, post: true, delete: true, head: true, agent: true })
   const byMethod = Map.groupBy(received, ({ method }) => method)
-  t.match(byMethod.get('POST'), [
-    {
-      headers: { ...headers, 'user-agent': 'gatehouse-probe' },
-      body: Buffer.from('{"ping":"é"}'),
-    },
-  ])
-  t.match(byMethod.get('DELETE'), [
-    { headers: { 'content-length': '3' }, body: Buffer.from('all') },
-  ])
+  const sent = { ...headers, 'user-agent': 'gatehouse-probe' }
+  t.match(byMethod.get('POST'), [{ headers: sent, body: Buffer.from('{"ping":"é"}') }])
+  const length = { 'content-length': '3' }
+  t.match(byMethod.get('DELETE'), [{ headers: length, body: Buffer.from('all') }])
   t.equal(byMethod.get('HEAD')?.length, 1)
   const agents = byMethod.get('GET')?.map((request) => request.headers['user-agent'])
   t.same(agents?.toSorted(), ['gatehouse-probe', 'other'])
@@ -91,39 +73,30 @@ t.test('http: statuses, texts, members and time are as expected', async (t) => {
     if (path === '/moved') response.writeHead(302, { location: '/nowhere' })
     response.end(path === '/json' ? JSON.stringify(json) : body)
   })
-  const check = { type: 'http', url, timeout_s: 30 }
-  const member = (name: string, ...members: string[]): object => {
-    return { ...check, name, url: `${url}/json`, members }
-  }
-  const status = (name: string, path: string, status: unknown): object => {
-    return { ...check, name, url: `${url}${path}`, status }
-  }
-  const { good, said } = await lookAt([
-    status('list', '/teapot', [200, '300-399', '418']),
-    status('other', '/teapot', ['200-299', 301]),
-    { ...status('redirect', '/moved', '300-399'), redirects: 0 },
-    { ...check, name: 'pattern', pattern: '*Shop*Basket: *</p>' },
-    { ...check, name: 'twice', pattern: 'Shop*Shop' },
-    member('members', 'status=ok', 'db.up=false', 'db.pools.0.free=3', 'no=null'),
-    member('value', 'db.up=true'),
-    member('inherited', 'db.constructor=x'),
-    member('secret', 'note=b'),
-    { ...check, name: 'no JSON', members: ['status=ok'] },
-    { ...check, name: 'slow', url: `${url}/slow`, max_ms: 20 },
+  const member = (...members: string[]) => ({ url: `${url}/json`, members })
+  await look(t, { type: 'http', url }, [
+    ['list', { url: `${url}/teapot`, status: [200, '300-399', '418'] }],
+    [
+      'other',
+      { url: `${url}/teapot`, status: ['200-299', 301] },
+      'answered 418, expected 200 to 299 or 301',
+    ],
+    ['redirect', { url: `${url}/moved`, status: '300-399', redirects: 0 }],
+    ['pattern', { pattern: '*Shop*Basket: *</p>' }],
+    ['twice', { pattern: 'Shop*Shop' }, 'answered 200 without a match of "Shop*Shop"'],
+    ['members', member('status=ok', 'db.up=false', 'db.pools.0.free=3', 'no=null')],
+    ['value', member('db.up=true'), 'answered 200, db.up is "false", expected "true"'],
+    ['inherited', member('db.constructor=x'), 'answered 200 without the member db.constructor'],
+    ['secret', member('note=b'), 'answered 200, note is "a «redacted»", expected "b"'],
+    ['no JSON', { members: ['status=ok'] }, 'answered 200, but not with JSON of 1 MiB at most'],
+    [
+      'slow',
+      { url: `${url}/slow`, max_ms: 20 },
+      /^answered 200 in \d+ ms, expected 20 ms at most$/,
+    ],
     // An answer is read as far as something is asked of it.
-    { ...check, name: 'stream', url: `${url}/stream` },
+    ['stream', { url: `${url}/stream` }],
   ])
-  const bad = Object.keys(good).filter((name) => good[name] !== true)
-  t.match(said, [
-    'other: answered 418, expected 200 to 299 or 301',
-    'twice: answered 200 without a match of "Shop*Shop"',
-    'value: answered 200, db.up is "false", expected "true"',
-    'inherited: answered 200 without the member db.constructor',
-    'secret: answered 200, note is "a «redacted»", expected "b"',
-    'no JSON: answered 200, but not with JSON of 1 MiB at most',
-    /^slow: answered 200 in \d+ ms, expected 20 ms at most$/,
-  ])
-  t.equal(said.length, bad.length)
 })
 
 t.test(
@@ -139,30 +112,38 @@ t.test(
       response.writeHead(Number(status), { location: decodeURIComponent(to) }).end()
     })
     const headers = { authorization: `Bearer ${token}` }
-    const moved = (name: string, status: number, to: string, more = {}): object => {
-      const url = `${own.url}/${status}/${encodeURIComponent(to)}`
-      return { type: 'http', name, url, headers, timeout_s: 30, ...more }
+    const moved = (status: number, to: string, more = {}) => {
+      return { url: `${own.url}/${status}/${encodeURIComponent(to)}`, ...more }
     }
     const twice = `/302/${encodeURIComponent('/end')}`
-    const { good, said } = await lookAt([
-      moved('up', 301, `${other.url}/up`),
-      moved('down', 301, `${other.url}/down`),
-      moved('twice', 307, twice),
-      moved('once', 302, twice, { redirects: 1 }),
-      moved('status', 301, `${other.url}/up`, { status: 301 }),
-      moved('file', 302, 'file:///etc/passwd'),
-      moved('credentials', 302, `http://user:${token}@127.0.0.1/`),
-      moved('posted on', 308, '/form', { method: 'POST', body: 'x' }),
-      moved('posted away', 308, `${other.url}/form`, { method: 'POST', body: 'x' }),
-    ])
-    t.match(good, { up: true, twice: true, 'posted on': true })
-    t.same(said, [
-      `down: answered 503 at ${other.url}/down, expected 200 to 399`,
-      `once: answered 302 at ${own.url}${twice}, the end of 1 redirects`,
-      `status: answered 200 at ${other.url}/up, expected 301`,
-      'file: answered 302, whose Location leads to no address of http or https',
-      'credentials: answered 302, whose Location leads to no address of http or https',
-      `posted away: answered 308, which leads the body to ${other.url}: it is not sent there`,
+    const post = { method: 'POST', body: 'x' }
+    const nowhere = 'answered 302, whose Location leads to no address of http or https'
+    await look(t, { type: 'http', headers }, [
+      ['up', moved(301, `${other.url}/up`)],
+      [
+        'down',
+        moved(301, `${other.url}/down`),
+        `answered 503 at ${other.url}/down, expected 200 to 399`,
+      ],
+      ['twice', moved(307, twice)],
+      [
+        'once',
+        moved(302, twice, { redirects: 1 }),
+        `answered 302 at ${own.url}${twice}, the end of 1 redirects`,
+      ],
+      [
+        'status',
+        moved(301, `${other.url}/up`, { status: 301 }),
+        `answered 200 at ${other.url}/up, expected 301`,
+      ],
+      ['file', moved(302, 'file:///etc/passwd'), nowhere],
+      ['credentials', moved(302, `http://user:${token}@127.0.0.1/`), nowhere],
+      ['posted on', moved(308, '/form', post)],
+      [
+        'posted away',
+        moved(308, `${other.url}/form`, post),
+        `answered 308, which leads the body to ${other.url}: it is not sent there`,
+      ],
     ])
     t.notOk(other.received.some((request) => 'authorization' in request.headers))
     const forms = own.received.filter(({ path }) => path === '/form')
@@ -194,23 +175,18 @@ t.test('http: bodies are read as they are encoded', async (t) => {
     const [headers, body] = bodies[path.slice(1)] ?? [{}, '']
     response.writeHead(200, headers).end(body)
   })
-  const at = (name: string, more: object): object => {
-    return { type: 'http', name, url: `${url}/${name}`, timeout_s: 30, ...more }
-  }
   const contains = 'Grüße'
-  const names = Object.keys(bodies).filter((name) => name !== 'json')
+  const says: Readonly<Record<string, string>> = {
+    broken: 'the body is not gzip, as its header says',
+    hostile: 'the body is encoded as constructor, which is not read here',
+    bomb: `answered 200 without "${contains}" in its first 1 MiB`,
+  }
   const members = ['a=1.10', 'big=9007199254740993', 'a\\.b.c=true']
-  const { good, said } = await lookAt([
-    ...names.map((name) => at(name, { contains })),
-    at('json', { members }),
-  ])
-  const read = Object.keys(bodies).filter((name) => good[name] === true)
-  t.same(read, ['gzip', 'br', 'zstd', 'latin', 'marked', 'json'])
-  t.same(said, [
-    'broken: the body is not gzip, as its header says',
-    'hostile: the body is encoded as constructor, which is not read here',
-    `bomb: answered 200 without "${contains}" in its first 1 MiB`,
-  ])
+  const rows = Object.keys(bodies).map((name): Row => {
+    const expects = name === 'json' ? { members } : { contains }
+    return [name, { url: `${url}/${name}`, ...expects }, says[name]]
+  })
+  await look(t, { type: 'http' }, rows)
 })
 
 t.test(
@@ -229,20 +205,18 @@ t.test(
       })
     })
     const base = `http://127.0.0.1:${await listen(t, server)}`
-    const at = (name: string, more = {}): object => {
-      const url = `${base}/${encodeURIComponent(name)}`
-      return { type: 'http', name, url, timeout_s: 30, ...more }
-    }
-    const { good, said } = await lookAt([
-      ...Object.keys(heads).map((name) => at(name)),
-      { ...at('control', { lenient: true }), name: 'control taken' },
-    ])
-    t.match(good, { large: true, 'control taken': true })
+    const at = (name: string, more = {}) => ({
+      url: `${base}/${encodeURIComponent(name)}`,
+      ...more,
+    })
     const advice = 'browsers may take it, and so does a check with lenient'
-    t.same(said, [
-      `control: the answer is no valid HTTP (invalid header value char): ${advice}`,
-      'too large: the answer has more than 64 KiB of headers',
-      `other: the answer is no valid HTTP (expected http/, rtsp/ or ice/): ${advice}`,
+    const invalid = (what: string) => `the answer is no valid HTTP (${what}): ${advice}`
+    await look(t, { type: 'http' }, [
+      ['large', at('large')],
+      ['control', at('control'), invalid('invalid header value char')],
+      ['control taken', at('control', { lenient: true })],
+      ['too large', at('too large'), 'the answer has more than 64 KiB of headers'],
+      ['other', at('other'), invalid('expected http/, rtsp/ or ice/')],
     ])
   },
 )
@@ -289,53 +263,38 @@ t.test('http and tls: certificates', { skip: lacks(deploymentParts.openssl) }, a
       createHttps(pair, (_, response) => void response.end('ok')),
     )
   }
-  const http = (port: number) => {
-    return { type: 'http', name: 'http', url: `https://127.0.0.1:${port}/`, timeout_s: 30 }
-  }
-  const tls = (port: number) => {
-    return { type: 'tls', name: 'tls', host: '127.0.0.1', port, timeout_s: 30, days: 3 }
-  }
+  const http = (port: number) => ({ type: 'http', url: `https://127.0.0.1:${port}/` })
+  const tls = (port: number) => ({ type: 'tls', host: '127.0.0.1', port, days: 3 })
 
   await t.test('an authority of our own', async (t) => {
     const port = await serve('leaf.pem')
-    const [check, other] = [http(port), tls(port)]
-    const { good, states, said } = await lookAt([
-      { ...check, name: 'foreign' },
-      { ...check, name: 'known', ca, days: 3 },
-      { ...check, name: 'insecure', insecure: true },
-      { ...check, name: 'too short', ca, days: 14 },
-      { ...check, name: 'insecure, too short', insecure: true, days: 14 },
-      { ...check, name: 'no authority', ca: file('none.pem') },
-      { ...check, name: 'no file', ca: file('nothing.pem') },
-      { ...other, name: 'tls foreign' },
-      { ...other, name: 'tls known', ca },
-      { ...other, name: 'tls by name', host: 'localhost', ca },
-      { ...other, name: 'tls too short', ca, days: 14 },
-    ])
-    t.match(good, { known: true, insecure: true, 'tls known': true, 'tls by name': true })
-    t.match(states, { 'no file': 'unknown', 'no authority': 'unknown' })
     const short = 'the certificate of shop is valid for 4 more days, expected 14'
-    const unread = /: not looked at: the authorities of .* can't be read: .*; name a PEM/
-    t.match(said, [
-      /^foreign: unable to verify the first certificate/,
-      `too short: answered 200, ${short}`,
-      `insecure, too short: answered 200, ${short}`,
-      unread,
-      unread,
-      'tls foreign: the certificate is not trusted: UNABLE_TO_VERIFY_LEAF_SIGNATURE',
-      `tls too short: ${short}`,
+    const unread = /^not looked at: the authorities of .* can't be read: .*; name a PEM/
+    const { states } = await look(t, http(port), [
+      ['foreign', {}, /^unable to verify the first certificate/],
+      ['known', { ca, days: 3 }],
+      ['insecure', { insecure: true }],
+      ['too short', { ca, days: 14 }, `answered 200, ${short}`],
+      ['any, too short', { insecure: true, days: 14 }, `answered 200, ${short}`],
+      ['no authority', { ca: file('none.pem') }, unread],
+      ['no file', { ca: file('nothing.pem') }, unread],
     ])
-    t.equal(said.length, 7)
+    t.match(states, { 'no file': 'unknown', 'no authority': 'unknown' })
+    await look(t, tls(port), [
+      ['foreign', {}, 'the certificate is not trusted: UNABLE_TO_VERIFY_LEAF_SIGNATURE'],
+      ['known', { ca }],
+      ['by name', { host: 'localhost', ca }],
+      ['too short', { ca, days: 14 }, short],
+    ])
   })
 
   await t.test('a chain of which another one ends first', async (t) => {
     const port = await serve('long.pem', 'between.pem')
-    const { said } = await lookAt([
-      { ...http(port), ca, days: 14 },
-      { ...tls(port), ca, days: 14 },
-    ])
     const short = 'the certificate of Between is valid for 2 more days, expected 14'
-    t.same(said, [`http: answered 200, ${short}`, `tls: ${short}`])
+    await look(t, { ca }, [
+      ['http', { ...http(port), days: 14 }, `answered 200, ${short}`],
+      ['tls', { ...tls(port), days: 14 }, short],
+    ])
   })
 })
 
@@ -357,21 +316,27 @@ t.test('tcp: what a port says', async (t) => {
     createServer((socket) => void socket.end()),
     { port: 0, host: '::1' },
   )
-  const check = { type: 'tcp', host: '127.0.0.1', timeout_s: 30 }
-  const { good, said } = await lookAt([
-    { ...check, name: 'greets', port: greeting, contains: '220 ' },
-    { ...check, name: 'other', port: greeting, contains: 'SSH-2.0', timeout_s: 0.5 },
-    { ...check, name: 'closes', port: closing, contains: '220 ' },
-    { ...check, name: 'asked', port: redis, send: 'PING\r\n', contains: '+PONG' },
-    { ...check, name: 'slow', port: slow, contains: '220 ' },
-    { ...check, name: 'endless', port: endless, contains: '220 ' },
-    { ...check, name: 'brackets', host: '[::1]', port: six },
-  ])
-  t.match(good, { greets: true, asked: true, slow: true, brackets: true })
-  t.same(said, [
-    'other: takes connections and says "220 mail ready", expected "SSH-2.0"',
-    'closes: takes connections and says "421 busy", expected "220 "',
-    `endless: takes connections and says "${'x'.repeat(100)}", expected "220 "`,
+  const contains = '220 '
+  await look(t, { type: 'tcp', host: '127.0.0.1' }, [
+    ['greets', { port: greeting, contains }],
+    [
+      'other',
+      { port: greeting, contains: 'SSH-2.0', timeout_s: 0.5 },
+      'takes connections and says "220 mail ready", expected "SSH-2.0"',
+    ],
+    [
+      'closes',
+      { port: closing, contains },
+      'takes connections and says "421 busy", expected "220 "',
+    ],
+    ['asked', { port: redis, send: 'PING\r\n', contains: '+PONG' }],
+    ['slow', { port: slow, contains }],
+    [
+      'endless',
+      { port: endless, contains },
+      `takes connections and says "${'x'.repeat(100)}", expected "220 "`,
+    ],
+    ['brackets', { host: '[::1]', port: six }],
   ])
 })
 
@@ -448,32 +413,30 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
   let words = ''
   child.stderr.on('data', (bytes: Buffer) => (words += bytes.toString()))
   const server = `127.0.0.1:${port}`
-  const check = { type: 'dns', host: 'shop.test', server, timeout_s: 30 }
-  const four = { ...check, host: 'four.shop.test' }
-  await until(
-    async () => (await lookAt([four])).good[`dns four.shop.test at ${server}`] === true,
-    `dnsmasq to answer ${words}`,
-  )
-  const { good, said } = await lookAt([
-    { ...four, name: 'A', record: 'A', value: '192.0.2.10' },
-    { ...four, name: 'other', value: '192.0.2.99' },
-    { ...check, name: 'AAAA', host: 'both.shop.test', record: 'AAAA', value: '2001:DB8:0::11' },
-    { ...check, name: 'CNAME', host: 'www.shop.test', record: 'CNAME', value: 'Both.shop.test.' },
-    { ...check, name: 'MX', record: 'MX', value: '10 mail.shop.test' },
-    { ...check, name: 'TXT', record: 'TXT', value: 'v=spf1 -all' },
-    { ...check, name: 'TXT case', record: 'TXT', value: 'V=spf1 -all' },
-    { ...check, name: 'NS', record: 'NS', value: 'ns.shop.test' },
-    { ...check, name: 'alias alone', host: 'four6.shop.test', record: 'AAAA' },
-    { ...check, name: 'no name', host: 'nobody.shop.test' },
-    { ...check, name: 'refused', host: 'elsewhere.test' },
-  ])
-  t.match(good, { A: true, AAAA: true, CNAME: true, MX: true, TXT: true, NS: true })
-  t.same(said, [
-    'other: resolves to 192.0.2.10, expected 192.0.2.99',
-    'TXT case: resolves to v=spf1 -all, expected V=spf1 -all',
-    'alias alone: has no such record',
-    'no name: no such host',
-    'refused: the name server refuses to answer (REFUSED)',
+  const four = { type: 'dns', host: 'four.shop.test', server, timeout_s: 30 }
+  const name = `dns four.shop.test at ${server}`
+  const answers = async () => (await lookAt([four])).good[name] === true
+  await until(answers, `dnsmasq to answer ${words}`)
+  await look(t, { type: 'dns', host: 'shop.test', server }, [
+    ['A', { host: 'four.shop.test', record: 'A', value: '192.0.2.10' }],
+    [
+      'other',
+      { host: 'four.shop.test', value: '192.0.2.99' },
+      'resolves to 192.0.2.10, expected 192.0.2.99',
+    ],
+    ['AAAA', { host: 'both.shop.test', record: 'AAAA', value: '2001:DB8:0::11' }],
+    ['CNAME', { host: 'www.shop.test', record: 'CNAME', value: 'Both.shop.test.' }],
+    ['MX', { record: 'MX', value: '10 mail.shop.test' }],
+    ['TXT', { record: 'TXT', value: 'v=spf1 -all' }],
+    [
+      'TXT case',
+      { record: 'TXT', value: 'V=spf1 -all' },
+      'resolves to v=spf1 -all, expected V=spf1 -all',
+    ],
+    ['NS', { record: 'NS', value: 'ns.shop.test' }],
+    ['alias alone', { host: 'four6.shop.test', record: 'AAAA' }, 'has no such record'],
+    ['no name', { host: 'nobody.shop.test' }, 'no such host'],
+    ['refused', { host: 'elsewhere.test' }, 'the name server refuses to answer (REFUSED)'],
   ])
   t.equal(await messageOf('MX'), 'resolves to 10 mail.shop.test')
 })
@@ -508,12 +471,10 @@ async function replacePing(t: Test, script?: string) {
 }
 
 t.test('ping: this machine answers', { skip: lacks(deploymentParts.ping) }, async (t) => {
-  const { good, said } = await lookAt([
-    { type: 'ping', host: '127.0.0.1', timeout_s: 30 },
-    { type: 'ping', name: 'nobody', host: 'nobody.invalid', timeout_s: 30 },
+  await look(t, { type: 'ping' }, [
+    ['ping 127.0.0.1', { host: '127.0.0.1' }],
+    ['nobody', { host: 'nobody.invalid' }, /^ping: nobody\.invalid: /],
   ])
-  t.match(good, { 'ping 127.0.0.1': true })
-  t.match(said, [/^nobody: ping: nobody\.invalid: /])
   t.match(await messageOf('ping 127.0.0.1'), /^answers the ping in [\d.]+ ms$/)
 })
 
@@ -527,12 +488,7 @@ t.test('ping: a host that does not answer', async (t) => {
 
 t.test('ping: where it may not be sent, a port tells whether the host is there', async (t) => {
   const port = await listen(t, createServer())
-  const check = { type: 'ping', host: '127.0.0.1', timeout_s: 30 }
-  const checks = [
-    { ...check, name: 'without port' },
-    { ...check, name: 'open', port },
-    { ...check, name: 'closed', port: await freePort() },
-  ]
+  const closed = await freePort()
   // As iputils and BusyBox say it, and without the program.
   for (const script of [
     'echo "ping: socktype: SOCK_RAW"; echo "ping: socket: Operation not permitted" >&2; exit 2',
@@ -541,9 +497,12 @@ t.test('ping: where it may not be sent, a port tells whether the host is there',
   ]) {
     await t.test(script ?? 'no program', async (t) => {
       await replacePing(t, script)
-      const { states } = await lookAt(checks)
-      t.same(states, { 'without port': 'unknown', open: 'ok', closed: 'ok' })
-      t.match(await messageOf('without port'), /^not looked at: .*; install iputils-ping, and let/)
+      const { states } = await look(t, { type: 'ping', host: '127.0.0.1' }, [
+        ['without port', {}, /^not looked at: .*; install iputils-ping, and let/],
+        ['open', { port }],
+        ['closed', { port: closed }],
+      ])
+      t.equal(states['without port'], 'unknown')
       t.match(
         await messageOf('open'),
         `takes connections on port ${port}; ping can't be used here`,

@@ -10,8 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs'
 import promises from 'node:fs/promises'
-import { createServer } from 'node:http'
 import { syncBuiltinESMExports } from 'node:module'
+import { createServer } from 'node:net'
 import os from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,12 +26,17 @@ import { temporaryFolder } from '../../helpers/owner.ts'
 import { ROOT } from '../../helpers/program.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
+import { finds, type Row } from './finds.ts'
+import { listen } from './listen.ts'
 
 // Checks of this machine and of its containers; those of the network have a file of their own.
 
 const [, postgres] = backends
 const key = secret('model-key')
 const { lookAt, env, base } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
+
+/** Looks at checks of one kind: each is good, or says what its row has. */
+const look = (t: Test, kind: object, rows: readonly Row[]) => finds(t, lookAt, kind, rows)
 
 t.test('process: a program is its executable, not a word of its arguments', async (t) => {
   const folder = await temporaryFolder(t, 'programs')
@@ -50,30 +55,27 @@ t.test('process: a program is its executable, not a word of its arguments', asyn
     t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
     await once(child, 'spawn')
   }
-  const type = 'process'
-  const { good, said } = await lookAt([
-    { type, name: 'path', program: path },
-    { type, name: 'link', program: link },
-    { type, name: 'script', program: 'script' },
-    { type, name: 'both', program: name, match: `${name} 60` },
-    { type, name: 'not ASCII', match: foreign },
-    { type, name: 'one', program: name, max: 1 },
-    { type, name: 'away', program: 'no-program-has-this-name', min: 0, max: 0 },
-    { type, name: 'argument', program: other },
-    { type, name: 'other arguments', program: name, match: `${name} 61` },
-    { type, program: 'no-program-has-this-name' },
-    { type, name: 'two', program: name, min: 2 },
-    { type, name: 'none', program: name, min: 0, max: 0 },
-  ])
-  t.equal(Object.values(good).filter((isGood) => isGood === true).length, 7)
+  const none = 'no process of program'
   const ofProgram = `1 process of program "${name}" runs, expected`
-  t.same(said, [
-    `argument: no process of program "${other}" runs`,
-    `other arguments: no process of program "${name}" with "${name} 61" runs`,
-    'process no-program-has-this-name: no process of program "no-program-has-this-name" runs',
-    `two: ${ofProgram} 2 or more`,
-    `none: ${ofProgram} 0 at most`,
+  await look(t, { type: 'process' }, [
+    ['path', { program: path }],
+    ['link', { program: link }],
+    ['script', { program: 'script' }],
+    ['both', { program: name, match: `${name} 60` }],
+    ['not ASCII', { match: foreign }],
+    ['one', { program: name, max: 1 }],
+    ['away', { program: 'no-such-program', min: 0, max: 0 }],
+    ['argument', { program: other }, `${none} "${other}" runs`],
+    [
+      'other arguments',
+      { program: name, match: `${name} 61` },
+      `${none} "${name}" with "${name} 61" runs`,
+    ],
+    ['two', { program: name, min: 2 }, `${ofProgram} 2 or more`],
+    ['none', { program: name, min: 0, max: 0 }, `${ofProgram} 0 at most`],
   ])
+  const { said } = await lookAt([{ type: 'process', program: 'no-such-program' }])
+  t.same(said, [`process no-such-program: ${none} "no-such-program" runs`], 'without a name')
 })
 
 t.test('file_age: a file may have to be new, of some size, there or not there', async (t) => {
@@ -84,26 +86,22 @@ t.test('file_age: a file may have to be new, of some size, there or not there', 
   utimesSync(old, 0, 0)
   // A deadline may be any part of a second.
   const [there, young] = [{ exists: true, timeout_s: 16.1 }, { max_age_s: 600 }]
-  const rows: readonly (readonly [path: string, rule: object, said?: RegExp])[] = [
-    [empty, young],
-    [folder, young],
-    [old, there],
-    [old, { ...there, min_bytes: 5 }],
-    [away, { exists: false }],
-    [old, young, /expected/],
-    [empty, { ...young, min_bytes: 1 }, /: 0 bytes, expected 1 or more; written \d+ s ago$/],
-    [old, { ...there, min_bytes: 6 }, /: 5 bytes, expected 6 or more; /],
-    [away, there, /: no such file$/],
-    [old, { exists: false }, /: is there, expected not to be$/],
-  ]
-  const { said } = await lookAt(
-    rows.map(([path, rule], at) => ({ type: 'file_age', name: `row ${at}`, path, ...rule })),
-  )
-  t.match(
-    said,
-    rows.flatMap(([, , expected]) => expected ?? []),
-  )
-  t.equal(said.length, 5)
+  await look(t, { type: 'file_age' }, [
+    ['an empty file', { path: empty, ...young }],
+    ['a folder', { path: folder, ...young }],
+    ['an old file', { path: old, ...there }],
+    ['its size', { path: old, ...there, min_bytes: 5 }],
+    ['away', { path: away, exists: false }],
+    ['too old', { path: old, ...young }, /expected/],
+    [
+      'too empty',
+      { path: empty, ...young, min_bytes: 1 },
+      /^0 bytes, expected 1 or more; written \d+ s ago$/,
+    ],
+    ['too small', { path: old, ...there, min_bytes: 6 }, /^5 bytes, expected 6 or more; /],
+    ['not there', { path: away, ...there }, 'no such file'],
+    ['there', { path: old, exists: false }, 'is there, expected not to be'],
+  ])
 })
 
 t.test('command: one that is told to end has the time for it', async (t) => {
@@ -180,42 +178,50 @@ t.test('what could not be looked at is unknown, and says how to look', async (t)
     return imitation as typeof readFile
   })
   const age = { type: 'file_age', max_age_s: 60 }
-  const { states, said } = await lookAt([
-    { ...age, name: 'denied', path: denied },
-    { ...age, name: 'full', path: full },
-    { ...age, name: 'ahead', path: ahead },
-    { ...age, name: 'folder', path: folder, min_bytes: 1 },
-    { type: 'disk', name: 'pseudo', path: '/proc' },
-    { type: 'memory' },
-    { type: 'command', name: 'away', argv: [file('nothing')] },
-    { type: 'unit', name: 'ours', unit: 'shop.service', level: 'info' },
-  ])
-  t.same(states, {
-    denied: 'unknown',
-    full: 'unknown',
-    ahead: 'unknown',
-    folder: 'unknown',
-    pseudo: 'unknown',
-    memory: 'unknown',
-    away: 'unknown',
-    ours: 'unknown',
-  })
-  for (const [name, reason, remedy] of [
-    ['denied', 'permission denied', 'give the user of Gatehouse the right'],
-    ['full', 'no more files can be opened', 'raise LimitNOFILE'],
-    ['ahead', String.raw`its time is 86\d+ s ahead`, 'set the clocks'],
-    ['folder', 'the size of a folder says nothing', 'take min_bytes out'],
-    ['pseudo', 'its file system has no size', 'name a path on a disk'],
-    ['memory', '/proc/meminfo does not say it', 'leave this check out'],
-    ['away', 'ENOENT', 'name a program in the inventory'],
-    ['ours', "systemd can't be asked: System has not been", 'run Gatehouse on the host'],
-  ] as const) {
-    const line = new RegExp(`^${name}: not looked at: .*${reason}.*; .*${remedy}`)
-    t.ok(
-      said.some((message) => line.test(message)),
-      name,
-    )
-  }
+  const rows: readonly (readonly [name: string, check: object, reason: string, remedy: string])[] =
+    [
+      [
+        'denied',
+        { ...age, path: denied },
+        'permission denied',
+        'give the user of Gatehouse the right',
+      ],
+      ['full', { ...age, path: full }, 'no more files can be opened', 'raise LimitNOFILE'],
+      ['ahead', { ...age, path: ahead }, String.raw`its time is 86\d+ s ahead`, 'set the clocks'],
+      [
+        'folder',
+        { ...age, path: folder, min_bytes: 1 },
+        'the size of a folder says nothing',
+        'take min_bytes out',
+      ],
+      [
+        'pseudo',
+        { type: 'disk', path: '/proc' },
+        'its file system has no size',
+        'name a path on a disk',
+      ],
+      ['memory', { type: 'memory' }, '/proc/meminfo does not say it', 'leave this check out'],
+      [
+        'away',
+        { type: 'command', argv: [file('nothing')] },
+        'ENOENT',
+        'name a program in the inventory',
+      ],
+      [
+        'ours',
+        { type: 'unit', unit: 'shop.service', level: 'info' },
+        "systemd can't be asked: System has not been",
+        'run Gatehouse on the host',
+      ],
+    ]
+  const { states } = await look(
+    t,
+    {},
+    rows.map(([name, check, reason, remedy]) => {
+      return [name, check, new RegExp(`^not looked at: .*${reason}.*; .*${remedy}`)]
+    }),
+  )
+  t.same(new Set(Object.values(states)), new Set(['unknown']))
 })
 
 t.test('a file system that hangs costs its own checks, and each of them one call', async (t) => {
@@ -300,22 +306,24 @@ t.test('container: what Podman says of containers', async (t) => {
       looping: { ...looping, State: { ...looping.State, StartedAt: justNow } },
     },
   })
-  const names = ['web', 'db', 'worker', 'tty', 'made', 'held', 'looping', 'done', 'stopped', 'no']
-  const checks = names.map((name) => ({ type: 'container', name, container: name, socket }))
-  const { good, said } = await lookAt(checks)
-  t.equal(good['web'], true)
-  t.match(said, [
-    'db: is unhealthy; its log ends with: database up',
-    'worker: has exited with 3; its log ends with: out line | err line',
-    'tty: has exited with 4; its log ends with: tty line',
-    'made: was never started',
-    'held: is paused',
-    /^looping: has just restarted, \d s ago; restarts so far: \d+; its log ends with: no config/,
-    'done: has exited with 0',
-    'stopped: has exited with 137',
-    'no: there is no such container',
-  ])
-  t.equal(said.length, 9)
+  const ends = 'its log ends with'
+  const says: Readonly<Record<string, string | RegExp | undefined>> = {
+    web: undefined,
+    db: `is unhealthy; ${ends}: database up`,
+    worker: `has exited with 3; ${ends}: out line | err line`,
+    tty: `has exited with 4; ${ends}: tty line`,
+    made: 'was never started',
+    held: 'is paused',
+    looping: /^has just restarted, \d s ago; restarts so far: \d+; its log ends with: no config/,
+    done: 'has exited with 0',
+    stopped: 'has exited with 137',
+    no: 'there is no such container',
+  }
+  await look(
+    t,
+    { type: 'container', socket },
+    Object.entries(says).map(([name, line]) => [name, { container: name }, line]),
+  )
   t.ok(
     requests.every((request) => request.startsWith('GET ')),
     'nothing but GET is sent',
@@ -345,19 +353,24 @@ t.test('container: what Docker says of containers', async (t) => {
   }
   const engine = { version: '1.51', list: [], unhealthy: [], containers, logs }
   const { socket } = await startEngine(t, engine)
-  const named = (name: string): object => ({ type: 'container', name, container: name, socket })
-  const { good, said } = await lookAt([
-    ...Object.keys(containers).map(named),
-    { ...named('restarting'), name: 'quiet', log_lines: 0 },
+  const restarting = 'is restarting after it has ended with 1'
+  const { said } = await look(t, { type: 'container', socket }, [
+    [
+      'restarting',
+      { container: 'restarting' },
+      `${restarting}; its log ends with: first | key «redacted» | red`,
+    ],
+    [
+      'killed',
+      { container: 'killed' },
+      'has exited with 137: it was out of memory, no space; its log ends with: (a line that is too long)',
+    ],
+    ['ill', { container: 'ill' }, 'is unhealthy: connection refused'],
+    ['fresh', { container: 'fresh' }],
+    ['well', { container: 'well' }],
+    ['quiet', { container: 'restarting', log_lines: 0 }, restarting],
     // A list without any.
-    { type: 'container', socket },
-  ])
-  t.match(good, { fresh: true, well: true, containers: true })
-  t.same(said, [
-    'restarting: is restarting after it has ended with 1; its log ends with: first | key «redacted» | red',
-    'killed: has exited with 137: it was out of memory, no space; its log ends with: (a line that is too long)',
-    'ill: is unhealthy: connection refused',
-    'quiet: is restarting after it has ended with 1',
+    ['all', {}],
   ])
   t.notMatch(said.join(), 'hidden', 'variables are shown nowhere')
 })
@@ -399,26 +412,27 @@ t.test('container: a socket that is not there, refuses or is silent', async (t) 
   const broken = await startEngine(t, empty, 500)
   const folder = await temporaryFolder(t, 'sockets')
   const silent = join(folder, 'silent.sock')
-  const server = createServer(() => undefined)
-  await new Promise<void>((resolve) => server.listen(silent, resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const check = { type: 'container', container: 'web', timeout_s: 30 }
-  const { states, said } = await lookAt([
-    { ...check, name: 'absent', socket: join(folder, 'absent.sock') },
-    { ...check, name: 'refusing', socket: refusing.socket },
-    { type: 'container', name: 'broken', socket: broken.socket, timeout_s: 30 },
-    { ...check, name: 'silent', socket: silent, timeout_s: 0.5 },
+  await listen(
+    t,
+    createServer(() => undefined),
+    { path: silent },
+  )
+  const container = 'web'
+  const { states } = await look(t, { type: 'container', timeout_s: 30 }, [
+    [
+      'absent',
+      { container, socket: join(folder, 'absent.sock') },
+      /^not looked at: .*absent\.sock: no such file; name a socket that/,
+    ],
+    [
+      'refusing',
+      { container, socket: refusing.socket },
+      /^not looked at: GET \/containers\/web\/json was answered with 403; name a/,
+    ],
+    ['broken', { socket: broken.socket }, 'GET /containers/json?all=1 was answered with 500'],
+    ['silent', { container, socket: silent, timeout_s: 0.5 }, 'no answer within 0.5 s'],
   ])
   t.same(states, { absent: 'unknown', refusing: 'unknown', broken: 'FAIL', silent: 'FAIL' })
-  t.match(said, [
-    /^absent: not looked at: .*absent\.sock: no such file; name a socket that/,
-    /^refusing: not looked at: GET \/containers\/web\/json was answered with 403; name a/,
-    'broken: GET /containers/json?all=1 was answered with 500',
-    'silent: no answer within 0.5 s',
-  ])
 })
 
 /** Stops the session that runs. */

@@ -103,8 +103,3 @@ await t.test('a page chooses the services, over the setting', async (t) => {
   const changes = (await auditOf(env, '--service', 'ops')).map(({ subject }) => subject)
   t.same(changes, ['status_services', 'status_services'])
 })
-
-await t.test('it is off unless services are named', async (t) => {
-  const silent = await startOps(t, postgres, { ...env, OPS_INVENTORY })
-  t.match(await request(`${silent.base}/status`), { status: 404 })
-})
