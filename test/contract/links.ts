@@ -6,7 +6,7 @@ import type { Caller, Link } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { elsewhere, hasMembers, unbound } from './frame.ts'
+import { hasMembers, unbound } from './frame.ts'
 import type { Check, Contract } from './frame.ts'
 
 /** Members of answers that docs/contract/links.md does not have. */
@@ -57,18 +57,13 @@ const ID = '00000000-0000-4000-8000-000000000000'
 const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 const INTRODUCES = unbound('it says what the document or the service is')
-const TAGS_FAIL = elsewhere('test/links/names/links.test.ts', 'tags that can’t be written')
+const TAGS_FAIL = 'test/links/names/links.test.ts > tags that can’t be written'
 
-const RIGHTS = elsewhere('test/links/names/links.test.ts', 'who reads, changes and deletes a link')
-const ADMINS = elsewhere(
-  'test/links/api.test.ts',
-  'unknown paths, wrong methods, and what is for admins',
-)
-const TOKEN = elsewhere(
-  'test/links/api.test.ts',
-  '401 UNAUTHORIZED without a valid token, before anything else',
-)
-const PAGES = elsewhere('test/links/names/lists.test.ts', 'pages of every list')
+const RIGHTS = 'test/links/names/links.test.ts > who reads, changes and deletes a link'
+const ADMINS = 'test/links/api.test.ts > unknown paths, wrong methods, and what is for admins'
+const TOKEN =
+  'test/links/api.test.ts > 401 UNAUTHORIZED without a valid token, before anything else'
+const PAGES = 'test/links/names/lists.test.ts > pages of every list'
 
 let made = 0
 
@@ -258,7 +253,7 @@ export const LINKS: Contract<LinksFace> = {
   '1. What the service does': {
     'Lets programmatic clients': INTRODUCES,
     'Every link has a unique slug': taken,
-    'The API shares authorization': elsewhere('test/links/access.test.ts', 'who is redirected'),
+    'The API shares authorization': 'test/links/access.test.ts > who is redirected',
     'Link visibility follows': tagLinks,
     'A public endpoint': config,
   },
@@ -275,10 +270,8 @@ export const LINKS: Contract<LinksFace> = {
   },
   Config: {
     '`short_keyword` (string)': config,
-    'It defaults to the first': elsewhere(
-      'test/links/api.test.ts',
-      'addresses and keyword come from the configuration',
-    ),
+    'It defaults to the first':
+      'test/links/api.test.ts > addresses and keyword come from the configuration',
   },
   'Error body': { '`error` (string': TOKEN },
   'List envelope': { 'The links list is': lists },
@@ -349,7 +342,7 @@ export const LINKS: Contract<LinksFace> = {
     'Every 4xx and 5xx body': TOKEN,
     'The separate tool-protocol': unbound('it is about another surface'),
     '401 |': TOKEN,
-    '400 | (descriptive error)': elsewhere('test/links/names/input.test.ts', 'slug'),
+    '400 | (descriptive error)': 'test/links/names/input.test.ts > slug',
     '409 |': taken,
     '400 | `PRIMARY_OWNER_PROTECTED`': keepsPrimary,
     '403 |': RIGHTS,
