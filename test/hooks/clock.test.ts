@@ -113,16 +113,12 @@ await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend)
   await t.test('check names an event from a time to come', async (t) => {
     await newestCame('90 years')
     const [newest] = await eventIds(base)
-    for (const others of [0, 1]) {
-      if (others > 0) await deliver()
-      const { code, about } = await check(env)
-      t.equal(code, 0)
-      t.match(about('clock'), [
-        /^ok/,
-        new RegExp(
-          `^warn event ${newest} has a time to come, 2\\d{3}-.+: the database's clock was`,
-        ),
-      ])
-    }
+    await deliver()
+    const { code, about } = await check(env)
+    t.equal(code, 0)
+    const warned = new RegExp(
+      `^warn event ${newest} has a time to come, 2\\d{3}-.+: the database's`,
+    )
+    t.match(about('clock'), [/^ok/, warned])
   })
 })

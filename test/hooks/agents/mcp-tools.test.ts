@@ -1,5 +1,6 @@
 import postgres from 'postgres'
 import { t } from 'tap'
+import { apiOf } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
 import { addProvider, post, postForm, startHooks, store } from '../../helpers/hooks.ts'
@@ -264,6 +265,7 @@ await t.test('health: whether what a provider sends comes in, and whether it did
   t.match(await health({ provider: name }), [off])
   const lan = (await health()).find((one) => one.name === 'generic:lan')
   t.match(lan, { state: 'ready', last_event_at: /^\d{4}-/ }, 'without a name, of every provider')
+  t.same(await give('list_providers'), (await apiOf(base)('GET', '/providers')).json)
 })
 
 await t.test('search: text, members and headers', async (t) => {

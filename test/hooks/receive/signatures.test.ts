@@ -140,6 +140,7 @@ t.test('payments: one time of digits, any number of v1, decoys ignored', async (
   const malformed = '401 signature malformed'
   const cases: readonly (readonly [string, string])[] = [
     [`t=${AT},v1=${wrong},v1=${right}`, 'ok'],
+    [`t=${AT},v1=${right},v1=${wrong}`, 'ok'],
     [`t=${AT},v1=${right},v0=${wrong}`, 'ok'],
     [`t=${AT},v1=xyz,v1=${right}`, 'ok'],
     [`x=1,v1=${right},t=${AT},v2=abc`, 'ok'],
