@@ -2,12 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { apiOf } from '../helpers/api.ts'
-import { addProvider, post } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { ROOT } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { unbound } from './frame.ts'
-import type { Check, Contract } from './frame.ts'
+import { unbound, type Check, type Contract } from './frame.ts'
 
 type ServerCheck = Check<TestServer>
 

@@ -1,13 +1,9 @@
-import { apiOf } from '../helpers/api.ts'
-import type { Api } from '../helpers/api.ts'
-import { SECRETS, addProvider, deliver, now, post } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
-import { request } from '../helpers/http.ts'
-import type { Response } from '../helpers/http.ts'
+import { apiOf, type Api } from '../helpers/api.ts'
+import { SECRETS, addProvider, deliver, now, post, type Ack } from '../helpers/hooks.ts'
+import { request, type Response } from '../helpers/http.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { hasMembers, unbound } from './frame.ts'
-import type { Check, Contract } from './frame.ts'
+import { hasMembers, unbound, type Check, type Contract } from './frame.ts'
 
 /** Members of answers that docs/contract/hooks.md does not have. */
 export const ADDED = {

@@ -14,13 +14,14 @@ import {
   opsServer,
   sessionsOf,
   trigger,
+  type Memory,
+  type OpsServer,
+  type Session,
 } from '../helpers/ops.ts'
-import type { Memory, OpsServer, Session } from '../helpers/ops.ts'
 import type { Env } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { hasMembers, unbound } from './frame.ts'
-import type { Check, Contract } from './frame.ts'
+import { hasMembers, unbound, type Check, type Contract } from './frame.ts'
 
 /** Members of answers that docs/contract/ops.md does not have. */
 export const ADDED = {} as const

@@ -82,11 +82,7 @@ await t.test(
         () => form('/settings/endpoints', { name: 'spare' }),
         'operator: endpoint add spare',
       ],
-      [
-        'command: revoke',
-        () => run('endpoint', 'revoke', 'spare'),
-        'command: endpoint revoke spare',
-      ],
+      ['revoke', () => run('endpoint', 'revoke', 'spare'), 'command: endpoint revoke spare'],
       [
         'settings: those that differ',
         () => form('/settings', { sse_retry_ms: '4000', retention_max_rows: '50000' }),
@@ -111,7 +107,6 @@ await t.test(
 )
 
 await t.test('destinations: each change, on its faces', async (t) => {
-  const run = (...words: readonly string[]) => command(env, 0, 'destination', ...words)
   const call = (status: number, method: string, path: string, body?: object) =>
     answers(status, api(method, `/destinations${path}`, body))
   await changesLeave(t, env, 'hooks', [
@@ -132,10 +127,9 @@ await t.test('destinations: each change, on its faces', async (t) => {
       `operator: destination test erp at ${shown}`,
     ],
     ['set', () => form('/destinations/erp', { url }), 'operator: destination set erp'],
-    ['remove', () => form('/destinations/erp/remove'), 'operator: destination remove erp'],
+    ['API: remove', () => call(204, 'DELETE', '/erp'), 'operator: destination remove erp'],
     ['API', () => call(201, 'POST', '', { name: 'erp', url }), 'operator: destination add erp'],
     ['API: set', () => call(200, 'PUT', '/erp', { url }), 'operator: destination set erp'],
-    ['command: set', () => run('set', 'erp', '--timeout', '5'), 'command: destination set erp'],
     [
       'what it is sent by itself',
       async () => {
@@ -144,7 +138,11 @@ await t.test('destinations: each change, on its faces', async (t) => {
         await until(() => receiver.received.length > before, 'the delivery')
       },
     ],
-    ['API: remove', () => call(204, 'DELETE', '/erp'), 'operator: destination remove erp'],
+    [
+      'command: remove',
+      () => command(env, 0, 'destination', 'remove', 'erp'),
+      'command: destination remove erp',
+    ],
     // Refusals.
     ['set of unknown', () => call(404, 'PUT', '/none', { url })],
     ['private', () => form('/destinations', { name: 'x', url: 'http://10.0.0.1/' }, 422)],

@@ -1,10 +1,8 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { check } from '../helpers/cli.ts'
-import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, eventIds, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const DAY_MS = 86_400_000

@@ -8,9 +8,17 @@ import { runCli } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
-import { FORM_TYPE, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
-import { shown, startHooks, type Ack } from '../helpers/hooks.ts'
-import type { Fields } from '../helpers/hooks.ts'
+import {
+  FORM_TYPE,
+  addProvider,
+  deliver,
+  post,
+  postForm,
+  shown,
+  startHooks,
+  type Ack,
+  type Fields,
+} from '../helpers/hooks.ts'
 
 const [, postgres] = backends
 /** What a page of another site may not load. */
@@ -231,20 +239,15 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
     groupsHeader: () => undefined,
   })
   const httpVersion = '1.1'
-  const answer = (peer: string, host = 'hooks.example', method = 'GET'): number | undefined =>
+  const answer = (peer: string, host: string, method = 'GET'): number | undefined =>
     guard({ method, headers: { host }, httpVersion, peer })?.status
-  for (const peer of ['127.0.0.1', '127.255.0.9', '::1', '10.200.0.1', 'fd00::1']) {
-    t.equal(answer(peer), undefined, peer)
-    t.equal(answer(peer, 'hooks.example', 'POST'), undefined, `${peer}, POST`)
+  for (const peer of ['127.255.0.9', '::1', '10.200.0.1', 'fd00::1']) {
+    t.equal(answer(peer, 'hooks.example', 'POST'), undefined, peer)
     t.equal(answer(peer, 'evil.example'), 403, `${peer}, another Host`)
   }
-  for (const peer of ['203.0.113.7', '128.0.0.1', '::2', 'fc00::1', '192.168.1.1', '']) {
-    t.equal(answer(peer), 403, peer)
-    t.equal(answer(peer, 'localhost', 'HEAD'), 403, `${peer}, a loopback name`)
+  for (const peer of ['203.0.113.7', '128.0.0.1', '::2', 'fc00::1', '']) {
+    t.equal(answer(peer, 'localhost'), 403, peer)
   }
-  const asked = { method: 'POST', headers: { host: 'evil.example' }, httpVersion }
-  const said = guard({ ...asked, peer: '203.0.113.7' })
-  t.match(said?.message, /address/, 'the peer is checked first')
 })
 
 t.test('a refused source is kept as its network', async (t) => {

@@ -1,10 +1,8 @@
 import { t } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { request } from '../helpers/http.ts'
-import type { Response } from '../helpers/http.ts'
-import { refuseAll } from '../helpers/refusals.ts'
-import type { Refusal } from '../helpers/refusals.ts'
+import { request, type Response } from '../helpers/http.ts'
+import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
 import {
   FORM_TYPE,
@@ -14,8 +12,9 @@ import {
   shownIn,
   startHooks,
   store,
+  type Shown,
+  type Fields,
 } from '../helpers/hooks.ts'
-import type { Shown, Fields } from '../helpers/hooks.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -111,8 +110,8 @@ function nameIn(card: string): string {
   return (/<bdi>(.*?)<\/bdi>/s.exec(card)?.[1] ?? '').replaceAll('<wbr />', '')
 }
 
-function forget(base: string, name: string, headers: Fields = {}): Promise<Response> {
-  return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {}, headers)
+function forget(base: string, name: string): Promise<Response> {
+  return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {})
 }
 
 await t.test('forwarders on the settings page', async (t) => {
@@ -151,14 +150,6 @@ await t.test('forwarders on the settings page', async (t) => {
     t.equal((await forget(base, NAME)).status, 404)
     const ready = await openPeer(t, base, { name: NAME, target: TARGET })
     t.match(await ready.next(), { known: false }, 'its name is new')
-  })
-
-  await t.test('without script the answer is the page', async (t) => {
-    old.close()
-    await until(async () => (await cards())['old']?.['State'] === 'away', 'it to be away')
-    const page = await forget(base, 'old', { 'Sec-Fetch-Mode': 'navigate' })
-    t.match(page, { status: 303, headers: { location: '/settings' } })
-    t.same(Object.keys(await cards()), [escaped])
   })
 
   await t.test('waiting events are counted to 1,000', async (t) => {

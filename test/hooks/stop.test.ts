@@ -1,16 +1,18 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { connect, type Socket } from 'node:net'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Delivery } from '../helpers/deliveries.ts'
+import {
+  createSender,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Delivery,
+} from '../helpers/deliveries.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 

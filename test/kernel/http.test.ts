@@ -250,7 +250,7 @@ t.test('slow clients are ended, each by its limit', async (t: Test) => {
     // The whole takes it longer than the limit, and each of its many pieces far less.
     const due = start + (came / large.length) * 1.25 * times.stalled
     patient.pause()
-    setTimeout(() => patient.resume(), due - performance.now())
+    setTimeout(() => patient.resume(), Math.max(1, due - performance.now()))
   })
   await once(patient, 'close')
   t.ok(came > large.length, 'who reads on has the whole answer')
@@ -283,3 +283,14 @@ t.test(
     t.ok(came > large.length, 'all of it')
   },
 )
+
+t.test('a doubled slash counts as one where the path has no route as it is', async (t) => {
+  const handle = () => jsonReply({})
+  const paths = ['/log', '/log/:id', '/go//:name']
+  const find = createRouter(paths.map((path) => ({ method: 'GET', path, access: 'open', handle })))
+  t.match(find('GET', '///log'), { kind: 'route', route: { path: '/log' } })
+  t.match(find('GET', '//log//7'), { kind: 'route', params: { id: '7' } })
+  t.match(find('GET', '/go//docs'), { kind: 'route', params: { name: 'docs' } })
+  t.match(find('POST', '//log'), { kind: 'wrong-method', allow: 'GET, HEAD' })
+  t.same(find('GET', '//none'), find('GET', '/none'))
+})

@@ -177,35 +177,16 @@ await t.test('links and ops take them where their contracts name the body', asyn
 })
 
 /** Read-only members that are ignored when they differ: they change by themselves, or by contract. */
-const MAY_DIFFER: Readonly<Record<string, readonly string[]>> = {
-  '/destinations/{name}': [
-    'dead',
-    'delivered',
-    'failing',
-    'gap',
-    'gap_through',
-    'last_at',
-    'last_detail',
-    'last_status',
-    'mean_ms',
-    'oldest_at',
-    'position',
+const MAY_DIFFER: Readonly<Record<string, string>> = {
+  '/destinations/{name}':
+    'dead delivered failing gap gap_through last_at last_detail last_status mean_ms oldest_at position ' +
     'waiting',
-  ],
-  '/searches/{id}': [],
-  '/links/{id}': ['slug', 'updated_at'],
-  '/links/{id}/check': ['checkable', 'checked_at', 'problem', 'since', 'state', 'status'],
-  '/config': ['max_tier', 'repos_dir', 'results_dir', 'state_dir'],
-  '/memories/{id}': [
-    'category',
-    'created_at',
-    'id',
-    'service',
-    'session_id',
-    'tier',
-    'updated_at',
-  ],
-  '/checks/{id}': ['last_message', 'since', 'state'],
+  '/searches/{id}': '',
+  '/links/{id}': 'slug updated_at',
+  '/links/{id}/check': 'checkable checked_at problem since state status',
+  '/config': 'max_tier repos_dir results_dir state_dir',
+  '/memories/{id}': 'category created_at id service session_id tier updated_at',
+  '/checks/{id}': 'last_message since state',
 }
 
 await t.test(
@@ -236,7 +217,7 @@ await t.test(
             address,
             read,
             body,
-            mayDiffer: MAY_DIFFER[path] ?? [],
+            mayDiffer: MAY_DIFFER[path]?.match(/\w+/g) ?? [],
           })
         })
       }

@@ -4,8 +4,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
@@ -16,8 +15,9 @@ import {
   legacy,
   modern,
   postRaw,
+  type Endpoint,
+  type Json,
 } from '../../helpers/mcp.ts'
-import type { Endpoint, Json } from '../../helpers/mcp.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import { addProvider, formCall, postForm, startHooks, store } from '../../helpers/hooks.ts'

@@ -2,8 +2,15 @@ import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { addDestination } from '../../helpers/destinations.ts'
-import { SIGNED_ENV, addProvider, deliver, enable, formCall, post } from '../../helpers/hooks.ts'
-import type { Fields } from '../../helpers/hooks.ts'
+import {
+  SIGNED_ENV,
+  addProvider,
+  deliver,
+  enable,
+  formCall,
+  post,
+  type Fields,
+} from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'

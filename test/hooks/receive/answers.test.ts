@@ -11,12 +11,10 @@ import {
   post,
   shown,
   startHooks,
+  type Ack,
 } from '../../helpers/hooks.ts'
-import type { Ack } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
-import type { RequestOptions, Response } from '../../helpers/http.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { request, type RequestOptions, type Response } from '../../helpers/http.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { replay, startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { cardOf, secretKey } from '../../helpers/senders.ts'

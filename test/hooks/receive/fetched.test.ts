@@ -21,7 +21,7 @@ import {
   startHooks,
   startHooksProcess,
 } from '../../helpers/hooks.ts'
-import { request, type Response } from '../../helpers/http.ts'
+import { request } from '../../helpers/http.ts'
 import {
   CONFIRM,
   issuerKey,
@@ -64,9 +64,8 @@ async function add(name: string, scheme: string, more: Fields = {}): Promise<voi
 
 const PLAIN = { 'Content-Type': 'text/plain; charset=UTF-8' }
 
-function sendSns(name: string, members: object): Promise<Response> {
-  return post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
-}
+const sendSns = (name: string, members: object) =>
+  post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
 
 const snsCall = (name: string, body: object) => ({
   call: `POST /webhooks/generic/${name}`,
@@ -76,30 +75,19 @@ const snsCall = (name: string, body: object) => ({
 
 /** What is refused to this provider, as the log of rejections says it. */
 async function reasonsOf(name: string, count: number): Promise<readonly string[]> {
-  let reasons: readonly string[] = []
-  await until(
-    async () => {
-      const listed = await refusals(base, `&provider=generic:${name}`)
-      reasons = listed.map(({ reason }) => reason)
-      return reasons.length >= count
-    },
-    `${count} rejections of ${name}`,
-    undefined,
-    200,
-  )
-  return reasons.toReversed()
+  async function all() {
+    const listed = await refusals(base, `&provider=generic:${name}`)
+    return listed.length >= count && listed.map(({ reason }) => reason).toReversed()
+  }
+  return until(all, `${count} rejections of ${name}`, undefined, 200)
 }
 
 const state = () => eventIds(base)
 
 /** Each of these is refused as not signed, and nothing is stored. */
 function refused(t: Test, calls: readonly Refusal[0][]): Promise<void> {
-  const rows = calls.map((call): Refusal => [
-    call,
-    401,
-    undefined,
-    /signature is missing, malformed/,
-  ])
+  const said = /signature is missing, malformed/
+  const rows = calls.map((call): Refusal => [call, 401, undefined, said])
   return refuseAll(t, { service: 'hooks', base, state }, rows)
 }
 

@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { until } from '../../helpers/until.ts'
-import { request } from '../../helpers/http.ts'
-import type { Response } from '../../helpers/http.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { request, type Response } from '../../helpers/http.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   formCall,
   enable,
@@ -15,8 +12,9 @@ import {
   postForm,
   startHooks,
   tokenOf,
+  type Ack,
+  type Fields,
 } from '../../helpers/hooks.ts'
-import type { Ack, Fields } from '../../helpers/hooks.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =

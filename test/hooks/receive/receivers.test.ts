@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { VECTORS } from '../../fixtures/signing-vectors.ts'
 import { backends, onPostgres } from '../../helpers/backends.ts'
-import { rawExchange, request } from '../../helpers/http.ts'
-import type { RequestOptions } from '../../helpers/http.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { rawExchange, request, type RequestOptions } from '../../helpers/http.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { secret } from '../../helpers/secrets.ts'
 import {
   FORM_TYPE,
@@ -21,8 +18,12 @@ import {
   shown,
   signatureHeaders,
   startHooks,
+  type Ack,
+  type Bytes,
+  type Shown,
+  type SignOptions,
+  type Signed,
 } from '../../helpers/hooks.ts'
-import type { Ack, Bytes, Shown, SignOptions, Signed } from '../../helpers/hooks.ts'
 
 const LIMIT = 4_096
 const LONG = 'x'.repeat(LIMIT + 1)
@@ -188,6 +189,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const calls = [
       sent('ci'),
       sent('ci', { Authorization: `Digest ${token}` }),
+      sent('ci', { Authorization: `Basic ${Buffer.from(`:${token}:`).toString('base64')}` }),
       ...bad.flatMap((value) => [
         sent('ci', bearer(value)),
         sent('ci', { Authorization: value }),
@@ -282,8 +284,10 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   await t.test('a slash at the end is the same address', async (t) => {
     const first = await deliver(base, 'code_host', '{"a":1}')
     const signed = signatureHeaders('code_host', '{"a":1}')
-    const same = await post(base, 'code_host/', '{"a":1}', signed)
-    t.equal(same.json<Ack>().id, first.json<Ack>().id)
+    for (const path of ['code_host/', '/code_host']) {
+      const same = await post(base, path, '{"a":1}', signed)
+      t.equal(same.json<Ack>().id, first.json<Ack>().id, path)
+    }
   })
 
   await t.test('event type and delivery id', async (t) => {

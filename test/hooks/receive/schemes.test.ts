@@ -18,8 +18,8 @@ import {
   shown,
   startHooks,
   type Ack,
+  type Fields,
 } from '../../helpers/hooks.ts'
-import type { Fields } from '../../helpers/hooks.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
@@ -71,35 +71,13 @@ await t.test('Standard Webhooks: what fails is 403, and the reason is kept', asy
   }
   const listed = await until(async () => {
     const found = await refusals(base, '&provider=generic:shop')
-    return found.length === cases.length && found.toReversed()
+    return found.length === cases.length && found.map(({ reason }) => reason).toReversed()
   }, 'the refusals to be listed')
   t.same(
-    listed.map(({ reason }) => reason),
+    listed,
     cases.map(([reason]) => reason),
   )
   t.same(await eventIds(base), [ack.id], 'nothing was stored')
-})
-
-await t.test('GitLab proves itself by a token, which is no signature', async (t) => {
-  const token = keepSecret('gitlab', 'glwh-0123456789-abcdef')
-  const args = ['provider', 'add', 'lab', '--scheme', 'gitlab', '--secret', '-', '--enable']
-  t.match(await runCli(args, { env, input: `${token}\n` }), { code: 0, stdout: '' })
-  const send = (given: Fields) => post(base, 'generic/lab', '{}', given)
-  const basic = (password: string) =>
-    `Basic ${Buffer.from(`anybody:${password}`).toString('base64')}`
-  for (const right of [{ 'X-Gitlab-Token': token }, { Authorization: basic(token) }]) {
-    const sent = await until(async () => {
-      const answer = await send(right)
-      return answer.status === 202 && answer
-    }, 'the provider to be known')
-    t.match(sent.json(), { provider: 'generic:lab', trust_mode: 'token', verified: false })
-  }
-  for (const wrong of [
-    { Authorization: basic(`${token}:`) },
-    { Authorization: `Basic ${Buffer.from(token).toString('base64')}` },
-  ]) {
-    t.equal((await send(wrong)).status, 403)
-  }
 })
 
 await t.test('the page makes a provider of a scheme, and shows how to send to it', async (t) => {
@@ -141,7 +119,6 @@ await t.test('what the page refuses names its field, and nothing is made', async
     [{ ...signed, scheme: 'github', secret: 'short' }, /must be 8 to 256 characters/],
     // The secrets are registered: the run fails when an answer repeats one.
     [{ ...signed, secret: signingSecret(23) }, noSecret],
-    [{ ...signed, secret: signingSecret(65) }, noSecret],
     [{ ...signed, scheme: 'hmac' }, /^header is missing/],
     [{ ...own, header: 'X Own' }, /^header must be the name of a header/],
     [{ ...own, header: 'Host' }, /^header must be .*of this sender: every request has host/],
