@@ -27,9 +27,6 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   for (const stream of streams) await stream.until(({ event }) => event === 'status')
   // The streams were opened with another delay: only a new field can tell them this one.
   t.equal((await postForm(base, '/settings', { sse_retry_ms: '500' })).status, 200)
-  const idle = await openSocket(t, base)
-  const ask = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
-  t.match(await exchange(idle, ask), /^HTTP\S+ 200 /)
   const load = startLoad(t, { base: () => base, sender, senders: 16 })
   await until(() => load.acked.length > 50, 'the load to be under way')
   const delivery = await sender.delivery({ size: 20_000 })
@@ -37,9 +34,8 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   const slow = await openSocket(t, base)
   slow.write(text.slice(0, 10_000))
   await until(() => load.acked.length > 150, 'the slow request to have arrived by half')
-  const idleEnd = once(idle, 'close')
   process.kill(server.pid, 'SIGTERM')
-  await Promise.all([idleEnd, ...streams.map((stream) => stream.closed)])
+  await Promise.all(streams.map((stream) => stream.closed))
   await until(async () => !(await accepts(base)), 'nobody to be accepted any more')
   // From here on it would only be refused.
   await load.stop()

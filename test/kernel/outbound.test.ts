@@ -164,10 +164,6 @@ t.test('what is no HTTP is a failure with its reason', async (t) => {
   const receiver = await startReceiver(t)
   const broken = await send(receiver.url, { headers: { 'x-a': 'b\r\nx-c: d' } })
   t.match(broken, { kind: 'failed', reason: /Invalid character/ })
-  const upgrade = await startReceiver(t, (_, response) => {
-    response.writeHead(101, { connection: 'upgrade', upgrade: 'x' }).end()
-  })
-  t.match(await send(upgrade.url), { kind: 'failed' })
 })
 
 t.test('kept connections serve targets that are trusted alike, and are replaced', async (t) => {

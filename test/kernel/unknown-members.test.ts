@@ -160,7 +160,6 @@ await t.test('links and ops take them where their contracts name the body', asyn
     [`PUT /links/${made.json.id}`, link, 200],
     [`POST /links/${made.json.id}/owners`, { email: other.email }, 201],
     [`POST /links/${made.json.id}/shares`, { email: other.email }, 201],
-    ['POST /tokens', { name: 'laptop' }, 201],
     [`PUT /admin/users/${other.id}/role`, { role: 'user' }, 200],
   ])
 

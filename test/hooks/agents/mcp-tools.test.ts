@@ -51,9 +51,8 @@ const [, backend] = backends
 const receiver = await startReceiver(t, ({ path }, response) => {
   response.writeHead(path === '/no' ? 410 : 201).end()
 })
-const silent = await startReceiver(t, () => undefined)
 const { base, env, server } = await startHooks(t, backend, {
-  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}, 127.0.0.1:${silent.port}`,
+  HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
 })
 const url = String(env['DATABASE_URL'])
 await addProvider(base, 'lan', { open: true })
@@ -210,10 +209,8 @@ await t.test('a part of a payload says what it is', async (t) => {
   }
   t.same([await old('2025-03-26'), await old('2025-06-18')], [false, true], 'the first has none')
 
-  const newest = await note('newest')
   const [recent] = await contentsOf(RECENT)
-  t.equal(recent?.mimeType, 'application/json')
-  t.match(JSON.parse(recent?.text ?? ''), { notice: /untrusted/, events: [{ id: newest }] })
+  t.match(JSON.parse(recent?.text ?? ''), { notice: /untrusted/, events: [{ id: bytes }] })
 })
 
 await t.test('stats: events and rejections by provider and hour', async (t) => {
@@ -299,12 +296,6 @@ await t.test('replay: it answers what the target answered', async (t) => {
   t.equal(receiver.received[0]?.body.toString(), '{"n":1}')
   const refused = await replay({ target_url: `${receiver.url}/no` })
   t.match(refused, { delivered: false, response_status: 410 })
-  const none = errorOf(await callTool(sender, REPLAY, { id }))
-  t.match(none, { code: 'invalid_argument', message: /no default target/ })
-  await postForm(base, '/settings', { replay_default_target: `${receiver.url}/default` })
-  t.match(await replay({}), { target_url: `${receiver.url}/default`, delivered: true })
-  const failed = { code: 'replay_failed', message: 'Not delivered: no answer within 10 s.' }
-  t.match(errorOf(await callTool(sender, REPLAY, { id, target_url: silent.url })), failed)
 })
 
 await t.test('each refusal has its code, and is counted', async (t) => {
@@ -333,6 +324,7 @@ await t.test('each refusal has its code, and is counted', async (t) => {
     [SEARCH, { members: { a: long } }, wrong, /short values/],
     [SEARCH, { members: { a: long.slice(200), b: long.slice(200) } }, wrong, /500 characters/],
     [REPLAY, { id: 999_999 }, 'not_found'],
+    [REPLAY, { id }, wrong, /no default target/],
     [REPLAY, { id, target_url: 'ftp://a/' }, wrong],
     [REPLAY, { id, target_url: stranger.url }, 'replay_failed', /not on the public internet/],
   ]

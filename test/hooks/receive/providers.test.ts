@@ -5,6 +5,8 @@ import { until } from '../../helpers/until.ts'
 import { request, type Response } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
+  SECRETS,
+  deliver,
   formCall,
   enable,
   eventIds,
@@ -21,7 +23,10 @@ const STORED =
   'select name, trust_mode, enabled, token_hash from hooks.providers where name like $1 order by name'
 
 await onPostgres(t, 'providers', async (t: Test, backend) => {
-  const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
+  const { base, server, env } = await startHooks(t, backend, {
+    HOOKS_PAYMENTS_SECRET: '',
+    HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,
+  })
   const create = (fields: Fields, headers = {}): Promise<Response> =>
     postForm(base, '/providers', fields, headers)
   const bearer = (token: string): Fields => ({
@@ -40,6 +45,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const { text } = await request(`${base}/providers?open=payments`)
     t.match(cardOf(text, 'payments'), /HOOKS_PAYMENTS_SECRET/, 'the variable to set is named')
     t.match(cardOf(text, 'code_host'), 'configured')
+    await enable(base, 'payments', false)
+    const { status } = await deliver(base, 'payments', '{}')
+    t.equal(status, 404, 'with a previous secret alone it is unconfigured, not disabled')
   })
 
   await t.test('a token is made, shown once, and only its hash is stored', async (t) => {

