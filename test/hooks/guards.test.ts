@@ -143,7 +143,6 @@ t.test('guards of a listener on loopback', async (t) => {
   })
 
   await t.test('every answer carries its protective headers', async (t) => {
-    const ids = new Set<string>()
     const answers = await Promise.all([
       ...PAGES.map((path) => request(base + path, { method: 'HEAD' })),
       request(`${base}/log/999999`, { headers: { Accept: 'text/html' } }),
@@ -154,7 +153,6 @@ t.test('guards of a listener on loopback', async (t) => {
     ])
     for (const { headers, status } of answers) {
       t.equal(headers['x-content-type-options'], 'nosniff', `${status}`)
-      ids.add(String(headers['x-request-id']))
       if (!/^text\/html/.test(headers['content-type'] ?? '')) continue
       const policy = String(headers['content-security-policy'])
       t.match(policy, /(^|; )default-src 'self'(;|$)/)
@@ -170,8 +168,6 @@ t.test('guards of a listener on loopback', async (t) => {
     }
     const open = [await request(`${base}/healthz`), await post(base, 'generic/lan', '{}')]
     for (const { headers } of open) t.equal(headers[loadedBy], undefined, 'probes and receivers')
-    t.equal(ids.size, answers.length, 'an id each')
-    t.notOk(ids.has('undefined'))
   })
 })
 

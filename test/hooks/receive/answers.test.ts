@@ -93,8 +93,6 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
   const { text } = await request(`${base}/log/${id}?tab=request`)
   t.match(text, /<code>GET <bdi>\/webhooks\/generic\/any\?a=1&amp;api_key=«redacted»/)
   t.match((await shown(base, id)).headers, { a: '1', api_key: '«redacted»', b: 'ü' })
-  const { text: curl } = await request(`${base}/log/${id}?tab=curl`)
-  t.match(curl, /curl -sS -X GET &#39;[^']*\/webhooks\/generic\/any\?a=1&amp;api_key=/)
 })
 
 await t.test('a token opens other methods as it opens POST', async (t) => {
