@@ -42,7 +42,7 @@ const PUBLIC = `
   64:ff9b:1::808:808 64:ff9b:1:0:8:808:800:0 64:ff9b:1:8:8:808:: 64:ff9b:1:808:8:800::
 `
 
-// The last of NAT64 but two is public under one length of the prefix, and private under another one.
+// 64:ff9b:1:808:8:800:a00:1 is public under one length of its prefix, and private under another one.
 const CLOSED = `
   127.0.0.1 127.255.255.254 0.0.0.0 10.1.2.3 100.64.0.1 168.63.129.16 169.254.169.254 172.16.0.1
   172.31.255.255 192.168.1.1 192.0.2.1 198.18.0.1 203.0.113.9 224.0.0.1 255.255.255.255
