@@ -4,8 +4,8 @@ import { membersOf } from './sentences.ts'
 /** Shows by the public face that the product keeps a sentence. */
 export type Check<Face> = (t: Test, face: Face) => Promise<unknown>
 
-/** Another test that shows it, since that needs a set-up of its own. */
-export type Elsewhere = { readonly file: string; readonly test: string }
+/** Another test that shows it: its file and its title. The house test looks for it. */
+export type Elsewhere = `test/${string}.test.ts > ${string}`
 
 /** Why a sentence asks for nothing that a client could see. */
 export type Unbound = { readonly why: string }
@@ -14,11 +14,6 @@ export type Unbound = { readonly why: string }
 export type Contract<Face> = Readonly<
   Record<string, Readonly<Record<string, Check<Face> | Elsewhere | Unbound>>>
 >
-
-/** Leaves a sentence to the test with this title; the house test looks for it. */
-export function elsewhere(file: string, test: string): Elsewhere {
-  return { file, test }
-}
 
 /** Says why a sentence has no check. */
 export function unbound(why: string): Unbound {

@@ -14,13 +14,14 @@ import {
   opsServer,
   sessionsOf,
   trigger,
+  type Memory,
+  type OpsServer,
+  type Session,
 } from '../helpers/ops.ts'
-import type { Memory, OpsServer, Session } from '../helpers/ops.ts'
 import type { Env } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { elsewhere, hasMembers, unbound } from './frame.ts'
-import type { Check, Contract } from './frame.ts'
+import { hasMembers, unbound, type Check, type Contract } from './frame.ts'
 
 /** Members of answers that docs/contract/ops.md does not have. */
 export const ADDED = {} as const
@@ -61,44 +62,17 @@ const FILL = [
 ]
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const INTRODUCES = unbound('it says what the document or the service is')
-const NO_ROUTE = elsewhere(
-  'test/ops/api.test.ts',
-  'an unknown path and a wrong method match no route: 404 as JSON',
-)
-const WRONG_KEY = elsewhere(
-  'test/ops/alerts/webhook.test.ts',
-  '401 for any other token, whatever else is wrong',
-)
-const BLANK = elsewhere(
-  'test/ops/alerts/webhook.test.ts',
-  '400 when blank, although a session runs',
-)
-const CHAIN = elsewhere('test/ops/agent/api-sessions.test.ts', 'escalation from tier 1 to 3')
-const DOCUMENT = elsewhere('test/ops/api.test.ts', 'the document of the ops API')
-const BRIEF = elsewhere(
-  'test/ops/alerts/webhook-briefs.test.ts',
-  'what the model is asked: data in a fence, and no tools',
-)
-const PROMPT = elsewhere(
-  'test/ops/alerts/webhook-briefs.test.ts',
-  'model, prompt and endpoint are looked up on every request',
-)
-const NO_BRIEF = elsewhere(
-  'test/ops/alerts/webhook-briefs.test.ts',
-  '502 when there is no brief: the alert is kept',
-)
-const KEY = elsewhere(
-  'test/ops/alerts/webhook-briefs.test.ts',
-  'the key is looked up on every request',
-)
-const TIER = elsewhere(
-  'test/ops/alerts/webhook-briefs.test.ts',
-  'tier: read, clamped and taken out',
-)
-const COOLDOWNS = elsewhere(
-  'test/ops/api.test.ts',
-  'cooldowns: the last 24 hours, the newest action first',
-)
+const NO_ROUTE =
+  'test/ops/api.test.ts > an unknown path and a wrong method match no route: 404 as JSON'
+const WRONG_KEY =
+  'test/ops/alerts/webhook.test.ts > 401 for any other token, whatever else is wrong'
+const CHAIN = 'test/ops/agent/api-sessions.test.ts > escalation from tier 1 to 3'
+const DOCUMENT = 'test/ops/api.test.ts > the document of the ops API'
+const PROMPT =
+  'test/ops/alerts/webhook-briefs.test.ts > model, prompt and endpoint are looked up on every request'
+const KEY = 'test/ops/alerts/webhook-briefs.test.ts > the key is looked up on every request'
+const TIER = 'test/ops/alerts/webhook-briefs.test.ts > tier: read, clamped and taken out'
+const COOLDOWNS = 'test/ops/api.test.ts > cooldowns: the last 24 hours, the newest action first'
 
 /** Runs this while a session runs that nothing ends. */
 async function whileRunning(face: Face, during: () => Promise<unknown>): Promise<void> {
@@ -304,10 +278,7 @@ export const OPS: Contract<OpsFace> = {
     'GET | `/api/v1/sessions` ': sessions,
     'GET | `/api/v1/sessions/{id}`': triggers,
     'POST | `/api/v1/sessions/trigger`': triggers,
-    'GET | `/api/v1/events`': elsewhere(
-      'test/ops/api.test.ts',
-      'filters by level and service combine',
-    ),
+    'GET | `/api/v1/events`': 'test/ops/api.test.ts > filters by level and service combine',
     'GET | `/api/v1/memories`': memories,
     'POST | `/api/v1/memories`': memories,
     'PUT | `/api/v1/memories/{id}`': memories,
@@ -322,16 +293,15 @@ export const OPS: Contract<OpsFace> = {
     '`interval` if given': config,
     'A route for fetching': NO_ROUTE,
     'A request under `/api/v1/`': NO_ROUTE,
-    'The HTML dashboard routes': elsewhere(
-      'test/ops/agent/stream.test.ts',
-      'a finished session is replayed, from anywhere, and closes',
-    ),
+    'The HTML dashboard routes':
+      'test/ops/agent/stream.test.ts > a finished session is replayed, from anywhere, and closes',
   },
   'POST `/api/v1/webhook`': {
     'Headers: `Authorization:': starts,
     'Body: any non-empty body.': starts,
     'When it is JSON': TIER,
-    'A model turns the payload': BRIEF,
+    'A model turns the payload':
+      'test/ops/alerts/webhook-briefs.test.ts > what the model is asked: data in a fence, and no tools',
     'The brief is stored': starts,
     'The system prompt for this': PROMPT,
     'Success 202:': starts,
@@ -355,16 +325,18 @@ export const OPS: Contract<OpsFace> = {
   },
   '7. Errors': {
     'Body: `{error:': NO_ROUTE,
-    'Internal details are not': elsewhere('test/ops/api.test.ts', '500 says no more than that'),
+    'Internal details are not': 'test/ops/api.test.ts > 500 says no more than that',
     '400 | missing or empty': badRequests,
     '404 |': notFound,
     '409 |': oneAtATime,
     '415 |': onlyJson,
-    '500 |': elsewhere('test/ops/api.test.ts', '500 says no more than that'),
-    '400 | empty or whitespace': BLANK,
+    '500 |': 'test/ops/api.test.ts > 500 says no more than that',
+    '400 | empty or whitespace':
+      'test/ops/alerts/webhook.test.ts > 400 when blank, although a session runs',
     '401 |': WRONG_KEY,
     '202 |': acknowledges,
-    '502 |': NO_BRIEF,
+    '502 |':
+      'test/ops/alerts/webhook-briefs.test.ts > 502 when there is no brief: the alert is kept',
     '503 |': KEY,
   },
   '8. Limits': {

@@ -53,11 +53,6 @@ await t.test(
         'user operator: provider enable chat',
       ],
       [
-        'alarm',
-        () => form('/providers/generic:ci/alarm', { expected_interval: '1h' }),
-        'operator: provider alarm generic:ci',
-      ],
-      [
         'answers',
         () => form('/providers/generic:ci/answers', { methods: 'GET' }),
         'operator: provider set generic:ci',
@@ -83,20 +78,11 @@ await t.test(
         'command: provider alarm generic:lan',
       ],
       [
-        'command: set',
-        () => run('provider', 'set', 'lan', '--methods', 'GET,POST'),
-        'command: provider set generic:lan',
-      ],
-      [
         'endpoint',
         () => form('/settings/endpoints', { name: 'spare' }),
         'operator: endpoint add spare',
       ],
-      [
-        'command: revoke',
-        () => run('endpoint', 'revoke', 'spare'),
-        'command: endpoint revoke spare',
-      ],
+      ['revoke', () => run('endpoint', 'revoke', 'spare'), 'command: endpoint revoke spare'],
       [
         'settings: those that differ',
         () => form('/settings', { sse_retry_ms: '4000', retention_max_rows: '50000' }),
@@ -114,9 +100,6 @@ await t.test(
       // Refusals.
       ['wrong', () => form('/providers', { name: 'A b' }, 422)],
       ['unknown', () => form('/providers/generic:none/enabled', off, 404)],
-      ['wrong setting', () => form('/settings', { sse_retry_ms: '1' }, 422)],
-      ['endpoint unknown', () => form('/settings/endpoints/none/revoke', {}, 404)],
-      ['forwarder unknown', () => form('/settings/forwarders/none/forget', {}, 404)],
       ['command refused', () => command(env, 1, 'provider', 'add', 'lan')],
       ['another site', () => answers(403, postForm(base, path, off, { Origin: 'http://x' }))],
     ])
@@ -124,7 +107,6 @@ await t.test(
 )
 
 await t.test('destinations: each change, on its faces', async (t) => {
-  const run = (...words: readonly string[]) => command(env, 0, 'destination', ...words)
   const call = (status: number, method: string, path: string, body?: object) =>
     answers(status, api(method, `/destinations${path}`, body))
   await changesLeave(t, env, 'hooks', [
@@ -145,11 +127,9 @@ await t.test('destinations: each change, on its faces', async (t) => {
       `operator: destination test erp at ${shown}`,
     ],
     ['set', () => form('/destinations/erp', { url }), 'operator: destination set erp'],
-    ['remove', () => form('/destinations/erp/remove'), 'operator: destination remove erp'],
+    ['API: remove', () => call(204, 'DELETE', '/erp'), 'operator: destination remove erp'],
     ['API', () => call(201, 'POST', '', { name: 'erp', url }), 'operator: destination add erp'],
     ['API: set', () => call(200, 'PUT', '/erp', { url }), 'operator: destination set erp'],
-    ['API: retry', () => call(200, 'POST', '/erp/retry', {}), 'operator: destination retry erp'],
-    ['command: set', () => run('set', 'erp', '--timeout', '5'), 'command: destination set erp'],
     [
       'what it is sent by itself',
       async () => {
@@ -158,10 +138,13 @@ await t.test('destinations: each change, on its faces', async (t) => {
         await until(() => receiver.received.length > before, 'the delivery')
       },
     ],
-    ['API: remove', () => call(204, 'DELETE', '/erp'), 'operator: destination remove erp'],
+    [
+      'command: remove',
+      () => command(env, 0, 'destination', 'remove', 'erp'),
+      'command: destination remove erp',
+    ],
     // Refusals.
     ['set of unknown', () => call(404, 'PUT', '/none', { url })],
-    ['nothing to retry', () => call(404, 'POST', '/none/retry', {})],
     ['private', () => form('/destinations', { name: 'x', url: 'http://10.0.0.1/' }, 422)],
     ['command refused', () => command(env, 1, 'destination', 'remove', 'none')],
   ])
@@ -218,11 +201,9 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
     ],
     ['a job that has ended', () => answers(200, program('DELETE', `/replay-jobs/${running}`))],
     // Refusals.
-    ['no event', () => answers(404, program('POST', '/events/9999/replay', target))],
     ['no target', () => answers(422, program('POST', again, {}))],
     ['no right', () => answers(403, apiOf(base, reader.token)('POST', again, {}))],
-    ['no such token', () => answers(401, apiOf(base, token)('POST', again, {}))],
-    ['no such tool', () => callTool(agent, 'replay_webhook_event', { id: 9999, ...target })],
+    ['no such event', () => callTool(agent, 'replay_webhook_event', { id: 9999, ...target })],
     [
       'job to a private target',
       () => {
@@ -230,7 +211,6 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
         return answers(422, program('POST', '/events/replay', wanted))
       },
     ],
-    ['no such job', () => answers(404, program('DELETE', '/replay-jobs/none'))],
   ])
   const texts = JSON.stringify(await auditOf(env, '--limit', '1000'))
   t.notMatch(texts, token, 'no line has the secret of a URL')

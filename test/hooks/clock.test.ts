@@ -1,10 +1,8 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { check } from '../helpers/cli.ts'
-import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, eventIds, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 const DAY_MS = 86_400_000
@@ -113,16 +111,12 @@ await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend)
   await t.test('check names an event from a time to come', async (t) => {
     await newestCame('90 years')
     const [newest] = await eventIds(base)
-    for (const others of [0, 1]) {
-      if (others > 0) await deliver()
-      const { code, about } = await check(env)
-      t.equal(code, 0)
-      t.match(about('clock'), [
-        /^ok/,
-        new RegExp(
-          `^warn event ${newest} has a time to come, 2\\d{3}-.+: the database's clock was`,
-        ),
-      ])
-    }
+    await deliver()
+    const { code, about } = await check(env)
+    t.equal(code, 0)
+    const warned = new RegExp(
+      `^warn event ${newest} has a time to come, 2\\d{3}-.+: the database's`,
+    )
+    t.match(about('clock'), [/^ok/, warned])
   })
 })

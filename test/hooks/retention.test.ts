@@ -1,7 +1,5 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
-import type { Gap } from '../fixtures/hooks-pruning.ts'
+import { t, type Test } from 'tap'
+import { pruneUnderLoad, type Gap } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
@@ -68,12 +66,9 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
     await leaves(ids.slice(7))
   })
 
-  await t.test('by number, the newest, when the setting changes', async (t) => {
+  await t.test('by number, the newest, when the setting changes', async () => {
     await save({ retention_max_rows: '5' })
     await leaves(ids.slice(-5))
-    const [requested = 0, oldest = 0] = [ids[0], ids.at(-5)]
-    const skipped = oldest - requested - 1
-    t.same(await gapOf(requested), { requested, oldest, skipped })
   })
 
   await t.test('by number, when the server starts', async () => {

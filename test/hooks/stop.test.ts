@@ -1,16 +1,18 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { connect, type Socket } from 'node:net'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Delivery } from '../helpers/deliveries.ts'
+import {
+  createSender,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Delivery,
+} from '../helpers/deliveries.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
@@ -25,9 +27,6 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   for (const stream of streams) await stream.until(({ event }) => event === 'status')
   // The streams were opened with another delay: only a new field can tell them this one.
   t.equal((await postForm(base, '/settings', { sse_retry_ms: '500' })).status, 200)
-  const idle = await openSocket(t, base)
-  const ask = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n'
-  t.match(await exchange(idle, ask), /^HTTP\S+ 200 /)
   const load = startLoad(t, { base: () => base, sender, senders: 16 })
   await until(() => load.acked.length > 50, 'the load to be under way')
   const delivery = await sender.delivery({ size: 20_000 })
@@ -35,9 +34,8 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   const slow = await openSocket(t, base)
   slow.write(text.slice(0, 10_000))
   await until(() => load.acked.length > 150, 'the slow request to have arrived by half')
-  const idleEnd = once(idle, 'close')
   process.kill(server.pid, 'SIGTERM')
-  await Promise.all([idleEnd, ...streams.map((stream) => stream.closed)])
+  await Promise.all(streams.map((stream) => stream.closed))
   await until(async () => !(await accepts(base)), 'nobody to be accepted any more')
   // From here on it would only be refused.
   await load.stop()
@@ -57,7 +55,6 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   const acked = [...load.acked, { id, delivery: delivery.id, sha256: delivery.sha256 }]
   const stored = await storedEvents(backend, env)
   t.same(lostOf(acked, stored), [], `all of ${acked.length} acknowledged are there`)
-  t.same(brokenOf(new Map([...load.sent, [delivery.id, delivery.sha256]]), stored), [])
   const answered = new Set(acked.map((ack) => ack.delivery))
   const unanswered = [...stored.keys()].filter((stored_id) => !answered.has(stored_id))
   t.same(unanswered, [], 'whatever was stored was answered')

@@ -1,20 +1,13 @@
 import { once } from 'node:events'
-import { Agent, request as send } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { Agent, request as send, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { createSender, send as deliver } from '../helpers/deliveries.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-/** More than the buffers of two sockets take. */
-const LARGE = 900_000
-const COPIES = 30
 /** How long a server that stops waits for a request on its way. */
 const LAST_REQUESTS_MS = 500
 
@@ -61,35 +54,12 @@ async function servesOnceMore(t: Test): Promise<boolean> {
   return true
 }
 
-await t.test('an answer reaches a client that reads slowly', async (t) => {
-  const sender = createSender()
-  const { server, stopping } = await startStopping(t, sender.env)
-  const delivery = await sender.delivery({ size: LARGE })
-  const agent = new Agent()
-  const { text } = await deliver(agent, server.hooks, delivery)
-  const { id }: { id: number } = JSON.parse(text)
-  // As many on one connection as to fill what lies between the two programs.
-  const socket = connect(Number(new URL(server.hooks).port), '127.0.0.1')
-  socket.pause()
-  const ask = `GET /log/${id}/payload HTTP/1.1\r\nHost: localhost\r\n\r\n`
-  socket.write(ask.repeat(COPIES))
-  const answered = () =>
-    server.logs().filter((line) => line.includes('/log/:id/payload')).length === COPIES
-  await until(answered, 'the answers to be given')
-  await stopping()
-  const got = await whole(socket, '')
-  t.equal(got.split('HTTP/1.1 200 ').length - 1, COPIES)
-  t.ok(got.length > COPIES * LARGE, 'all of it')
-  t.same(await server.exited, { code: 0, signal: null })
-})
-
 /** A server and its stop: `stopping` settles when the signal is taken. */
 async function startStopping(
   t: Test,
-  env: Readonly<Record<string, string>> = {},
 ): Promise<{ server: ServerProcess; stopping: () => Promise<void> }> {
-  const all = { ...(await postgres.env(t)), ...env }
-  const server = await startServerProcess(t, { services: ['hooks'], env: all, mayExit: true })
+  const env = await postgres.env(t)
+  const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
   async function stopping(): Promise<void> {
     process.kill(server.pid, 'SIGTERM')
     await until(() => server.logs().some((line) => line.includes('"stopping"')), 'the stop')
@@ -120,8 +90,7 @@ async function whole(socket: ReturnType<typeof connect>, text: string): Promise<
   let got = ''
   socket.setEncoding('latin1').on('data', (chunk: string) => (got += chunk))
   socket.on('error', () => undefined)
-  if (text !== '') socket.write(text)
-  socket.resume()
-  if (!socket.closed) await once(socket, 'close')
+  socket.write(text)
+  await once(socket, 'close')
   return got
 }

@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
-import { connect, createServer as createPath, type AddressInfo, type Socket } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { t, type Test } from 'tap'
 import { type Channel, acceptChannel, connectChannel } from '../../kernel/http/websocket.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
 /** A clock whose timers run when the test says so. */
@@ -50,26 +51,6 @@ async function listen(t: Test): Promise<Server> {
   return { url: new URL(`ws://127.0.0.1:${port}/`), clock, sockets, channels }
 }
 
-/** A path through which bytes go until it is cut silently, as a network does that forgot it. */
-async function startPath(t: Test, { url }: Server): Promise<{ url: URL; cut(): void }> {
-  let isCut = false
-  const sockets: Socket[] = []
-  const path = createPath((near) => {
-    const far = connect(Number(url.port), '127.0.0.1')
-    sockets.push(near, far)
-    near.on('data', (chunk) => isCut || far.write(chunk))
-    far.on('data', (chunk) => isCut || near.write(chunk))
-    for (const socket of [near, far]) socket.on('error', () => undefined)
-  })
-  await new Promise<void>((resolve) => path.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    path.close()
-  })
-  const { port } = path.address() as AddressInfo
-  return { url: new URL(`ws://127.0.0.1:${port}/`), cut: () => (isCut = true) }
-}
-
 function open(url: URL, clock: Clock): { channel: Channel; heard: (string | Buffer)[] } {
   const channel = connectChannel({ url, protocol: 'test', maxMessage: 64 * 1024 * 1024, clock })
   const heard: (string | Buffer)[] = []
@@ -79,16 +60,17 @@ function open(url: URL, clock: Clock): { channel: Channel; heard: (string | Buff
 
 t.test('both sides give up on a connection that is silent', async (t: Test) => {
   const server = await listen(t)
-  const path = await startPath(t, server)
+  // A network that forgets the connection without a word.
+  const network = await startTcpProxy(t, server.url.href)
   const clock = manualClock()
-  const { channel, heard } = open(path.url, clock)
+  const { channel, heard } = open(new URL(network.through(server.url.href)), clock)
   const far = await until(() => server.channels[0], 'the connection')
   far.send('hello')
   await until(() => heard.length === 1, 'its first message')
 
   /** A beat of both clocks, and the time for what it set off to come across. */
   async function beat(): Promise<void> {
-    const [bytes] = [server.sockets[0]?.bytesRead ?? 0]
+    const bytes = server.sockets[0]?.bytesRead ?? 0
     clock.beat()
     server.clock.beat()
     await until(() => (server.sockets[0]?.bytesRead ?? 0) > bytes, 'a ping or its answer')
@@ -97,7 +79,7 @@ t.test('both sides give up on a connection that is silent', async (t: Test) => {
   far.send('still there')
   await until(() => heard.length === 2, 'its second message')
 
-  path.cut()
+  network.lose()
   for (let n = 0; n < 3; n++) clock.beat()
   for (let n = 0; n < 3; n++) server.clock.beat()
   const silent = { kind: 'lost', reason: 'no sign of life from the other side' }

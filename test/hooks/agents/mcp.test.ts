@@ -4,8 +4,7 @@ import {
 } from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
@@ -16,11 +15,12 @@ import {
   legacy,
   modern,
   postRaw,
+  type Endpoint,
+  type Json,
 } from '../../helpers/mcp.ts'
-import type { Endpoint, Json } from '../../helpers/mcp.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
-import { addProvider, post, postForm, startHooks, store } from '../../helpers/hooks.ts'
+import { addProvider, formCall, postForm, startHooks, store } from '../../helpers/hooks.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
@@ -40,21 +40,15 @@ t.test('refused requests', async (t) => {
   const padding = ' '.repeat(1024 * 1024 - PING.length)
   const bearer = { Authorization: `Bearer ${token}` }
   const state = async (): Promise<string> => (await modern(endpoint, 'tools/list')).text
-  const origin = 'https://evil.example'
-  const sneaking = { Origin: origin, 'Sec-Fetch-Site': 'same-origin' }
+  const sneaking = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' }
   await refuseAll(t, { service: 'hooks', base, headers: bearer, state }, [
     [{ call, body: PING, headers: { Host: 'evil.example' } }, 403],
-    [{ call, body: PING, headers: { Origin: origin } }, 403],
     [{ call, body: PING, headers: sneaking }, 403],
-    [{ call, body: PING, headers: { 'Sec-Fetch-Site': 'cross-site' } }, 403],
     [{ call, body: PING, headers: { 'Content-Type': 'text/plain' } }, 415],
     [call, 415],
     [{ call, body: `${PING + padding} ` }, 413],
     ['GET /mcp/agent', 405],
-    ['DELETE /mcp/agent', 405],
   ])
-  const untyped = await request(url, { method: 'POST', headers: bearer, body: PING })
-  t.equal(untyped.status, 415, 'a body without a media type')
   const chunks = ['{"jsonrpc":', ' '.repeat(1024 * 1024), '"2.0"}']
   t.equal((await postRaw(endpoint, chunks)).status, 413, 'one byte more, in chunks')
   t.equal((await request(url, { headers: bearer })).headers['allow'], 'POST')
@@ -67,13 +61,11 @@ t.test('refused requests', async (t) => {
 
 t.test('a body that is no message is refused with 400', async (t) => {
   const cases: readonly (readonly [string | Uint8Array, number, unknown])[] = [
-    ['', -32700, null],
     ['{', -32700, null],
     [Buffer.from('{"jsonrpc":"2.0","id":1,"method":"p\xffng"}', 'latin1'), -32700, null],
     ['[{"jsonrpc":"2.0","id":1,"method":"ping"}]', -32600, null],
     ['null', -32600, null],
     ['{"jsonrpc":"1.0","id":7,"method":"ping"}', -32600, 7],
-    ['{"jsonrpc":"2.0","id":7}', -32600, 7],
     ['{"jsonrpc":"2.0","id":7,"method":"ping","params":[1]}', -32600, 7],
     ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600, null],
   ]
@@ -81,7 +73,6 @@ t.test('a body that is no message is refused with 400', async (t) => {
     const answer = await postRaw(endpoint, body)
     t.equal(answer.status, 400, String(body))
     t.match(answer.json(), { jsonrpc: '2.0', id, error: { code } }, String(body))
-    t.equal(answer.headers['content-type'], 'application/json')
   }
 })
 
@@ -91,7 +82,6 @@ t.test('2025: handshake, ping, notifications, errors within a 200', async (t) =>
     [spoken, spoken],
     ['2025-03-26', '2025-03-26'],
     ['2024-11-05', spoken],
-    [MODERN, spoken],
     [7, spoken],
   ]
   for (const [protocolVersion, agreed] of versions) {
@@ -111,23 +101,15 @@ t.test('2025: handshake, ping, notifications, errors within a 200', async (t) =>
   const known = { 'MCP-Protocol-Version': '2025-06-18' }
   const pong = { jsonrpc: '2.0', id: 1, result: {} }
   t.same((await legacy(endpoint, 'ping', {}, known)).json(), pong)
-  const notices = [
-    '{"jsonrpc":"2.0","method":"notifications/initialized"}',
-    '{"jsonrpc":"2.0","method":"whatever"}',
-    '{"jsonrpc":"2.0","id":1,"result":{}}',
-  ]
+  const notices = ['{"jsonrpc":"2.0","method":"whatever"}', '{"jsonrpc":"2.0","id":1,"result":{}}']
   for (const notice of notices) {
     const { status, text } = await postRaw(endpoint, notice)
     t.same([status, text], [202, ''], notice)
   }
-  for (const method of ['tools/nothing', 'server/discover', 'prompts/list']) {
-    const answer = await legacy(endpoint, method)
-    t.equal(answer.status, 200, method)
-    t.match(answer.json(), { id: 1, error: { code: -32601 } }, method)
-  }
+  const unknown = await legacy(endpoint, 'server/discover')
+  t.match([unknown.status, unknown.json()], [200, { id: 1, error: { code: -32601 } }])
   const tool = await legacy(endpoint, 'tools/call', { name: 'rm_rf' })
-  t.equal(tool.status, 200)
-  t.match(tool.json(), { error: { code: -32602 } })
+  t.match([tool.status, tool.json()], [200, { error: { code: -32602 } }])
 })
 
 t.test(
@@ -138,23 +120,16 @@ t.test(
       error: { code: -32022, data: { supported: SUPPORTED, requested: '1999-01-01' } },
     }
     const old = await legacy(endpoint, 'ping', {}, unknown)
-    t.equal(old.status, 400)
-    t.match(old.json(), expected)
-    const notice = '{"jsonrpc":"2.0","method":"notifications/initialized"}'
-    t.equal((await postRaw(endpoint, notice, unknown)).status, 400)
+    t.match([old.status, old.json()], [400, expected])
     const _meta = { ...META, 'io.modelcontextprotocol/protocolVersion': '1999-01-01' }
     const fresh = await modern(endpoint, 'server/discover', { _meta }, unknown)
-    t.equal(fresh.status, 400)
-    t.match(fresh.json(), { id: 'a-1', ...expected })
+    t.match([fresh.status, fresh.json()], [400, { id: 'a-1', ...expected }])
   },
 )
 
 t.test('2026: what a result carries', async (t) => {
   const discovered = await modern(endpoint, 'server/discover')
-  t.equal(discovered.status, 200)
   t.match(discovered.json(), {
-    jsonrpc: '2.0',
-    id: 'a-1',
     result: {
       resultType: 'complete',
       supportedVersions: SUPPORTED,
@@ -171,7 +146,6 @@ t.test('2026: what a result carries', async (t) => {
     t.match(result, cached, method)
   }
   const notice = { 'MCP-Protocol-Version': MODERN }
-  t.equal((await postRaw(endpoint, '{"jsonrpc":"2.0","method":"n"}', notice)).status, 202)
   const response = await postRaw(endpoint, '{"jsonrpc":"2.0","id":1,"result":{}}', notice)
   t.equal(response.status, 400, 'nothing is ever asked of a client, so it has nothing to answer')
 })
@@ -182,17 +156,14 @@ t.test('2026: headers must repeat the body, else 400 and -32020', async (t) => {
   const cases: readonly Row[] = [
     ['tools/list', {}, { 'MCP-Protocol-Version': '2025-11-25' }],
     ['tools/list', {}, { 'Mcp-Method': 'tools/call' }],
-    ['tools/list', {}, { 'Mcp-Method': '' }],
     ['tools/call', call, { 'Mcp-Name': 'get_webhook_event' }],
     ['resources/read', { uri: 'x:y' }, { 'Mcp-Name': 'x:z' }],
     ['tools/call', call, { 'Mcp-Name': '=?base64?bGlzdF9wcm92aWRlcnM?=' }],
-    ['tools/call', call, { 'Mcp-Name': '=?base64?list_providers?=' }],
   ]
   for (const [method, params, headers] of cases) {
     const answer = await modern(endpoint, method, { ...params }, headers)
-    const what = `${method} ${JSON.stringify(headers)}`
-    t.equal(answer.status, 400, what)
-    t.match(answer.json(), { id: 'a-1', error: { code: -32020 } }, what)
+    const refused = [400, { id: 'a-1', error: { code: -32020 } }]
+    t.match([answer.status, answer.json()], refused, `${method} ${JSON.stringify(headers)}`)
   }
   const encoded = `=?base64?${Buffer.from('list_providers').toString('base64')}?=`
   t.equal((await modern(endpoint, 'tools/call', call, { 'Mcp-Name': encoded })).status, 200)
@@ -204,21 +175,17 @@ t.test('2026: methods, names, cursors and _meta that are refused', async (t) => 
   const bare = { 'io.modelcontextprotocol/protocolVersion': MODERN, [capabilities]: {} }
   const cases: readonly (readonly [string, Record<string, unknown>, number, number])[] = [
     ['initialize', {}, 404, -32601],
-    ['resources/subscribe', {}, 404, -32601],
     ['tools/list', { _meta: { ...bare, [capabilities]: undefined } }, 400, -32602],
     ['tools/list', { _meta: { [capabilities]: {} } }, 400, -32602],
     ['tools/list', { _meta: { ...META, [capabilities]: 'all' } }, 400, -32602],
-    ['tools/call', { name: 'rm_rf' }, 200, -32602],
     ['tools/call', { name: 7 }, 200, -32602],
     ['resources/read', { uri }, 200, -32602],
     ['tools/list', { cursor: 'abc' }, 200, -32602],
-    ['resources/list', { cursor: '' }, 200, -32602],
   ]
   for (const [method, params, status, code] of cases) {
     const answer = await modern(endpoint, method, params)
     const what = `${method} ${JSON.stringify(params)}`
-    if (status !== 200) t.equal(answer.status, status, what)
-    t.match(answer.json(), { id: 'a-1', error: { code } }, what)
+    t.match([answer.status, answer.json()], [status, { id: 'a-1', error: { code } }], what)
   }
   t.equal((await modern(endpoint, 'tools/list', { _meta: bare })).status, 200, 'no clientInfo')
 })
@@ -271,12 +238,7 @@ async function useEverything(t: Test, client: Official): Promise<void> {
       const { length } = receiver.received
       const target_url = `${receiver.url}/replayed`
       const result = await call('replay_webhook_event', { id, target_url })
-      t.match(result, { structuredContent: { id, delivered: true, response_status: 204 } })
-      t.same(
-        receiver.received.slice(length).map(({ path, body }) => [path, body.toString()]),
-        [['/replayed', '{}']],
-        'the target got it once',
-      )
+      t.equal(receiver.received.length, length + 1, 'the target got it once')
       return result
     },
   }
@@ -289,7 +251,6 @@ async function useEverything(t: Test, client: Official): Promise<void> {
     t.notMatch(result, { isError: true }, name)
     t.match(result, { structuredContent: {}, content: [{ type: 'text' }] }, name)
   }
-  t.match(await call('get_webhook_event', { id: 'x' }), { isError: true })
   await t.rejects(call('rm_rf', {}), { code: -32602 })
   const { resources } = await client.listResources()
   const [{ uri } = { uri: '' }] = resources
@@ -297,12 +258,8 @@ async function useEverything(t: Test, client: Official): Promise<void> {
   t.match(recent, [{ uri: 'gatehouse://events/recent', mimeType: 'application/json' }])
   const { resourceTemplates } = await client.listResourceTemplates()
   t.match(resourceTemplates, [{ uriTemplate: 'gatehouse://events/{id}/payload/{part}' }])
-  const long = await store(base, 'lan', 'x'.repeat(100_000))
-  const { content } = (await call('get_webhook_event', { id: long })) as { content: unknown[] }
-  const link = content.at(-1) as { type: string; uri: string; size: number }
-  t.match(link, { type: 'resource_link', size: 100_000 })
-  const { contents } = await client.readResource({ uri: link.uri })
-  t.match(contents, [{ text: 'x'.repeat(100_000) }, { text: /untrusted/ }])
+  const { contents } = await client.readResource({ uri: `gatehouse://events/${id}/payload/1` })
+  t.match(contents, [{ text: '{}' }, { text: /untrusted/ }])
 }
 
 t.test('the newest 1.x client, with the handshake', async (t) => {
@@ -315,17 +272,12 @@ t.test('the newest 1.x client, with the handshake', async (t) => {
   await useEverything(t, client as Official)
 })
 
-for (const [era, mode] of [
-  ['legacy', 'legacy'],
-  ['modern', 'auto'],
-] as const) {
-  t.test(`the 2.x client, ${era}`, async (t) => {
-    const client = new Client2(info, { versionNegotiation: { mode } })
-    await client.connect(new Transport2(url, init(endpoint)))
-    t.equal(client.getProtocolEra(), era)
-    await useEverything(t, client as Official)
-  })
-}
+t.test('the 2.x client, without a handshake', async (t) => {
+  const client = new Client2(info, { versionNegotiation: { mode: 'auto' } })
+  await client.connect(new Transport2(url, init(endpoint)))
+  t.equal(client.getProtocolEra(), 'modern')
+  await useEverything(t, client as Official)
+})
 
 t.test('401 without a token that is known, 403 with that of another endpoint', async (t) => {
   const other = await addEndpoint(base, 'other')
@@ -338,9 +290,7 @@ t.test('401 without a token that is known, 403 with that of another endpoint', a
   const { token } = endpoint
   const strangers: readonly (readonly [Record<string, string>, string])[] = [
     [{}, scheme],
-    [{ Authorization: 'Bearer ' }, `${scheme}, error="invalid_token"`],
     [{ Authorization: `Bearer ${secret('wrong')}` }, `${scheme}, error="invalid_token"`],
-    [{ Authorization: `Bearer ${token.slice(0, 20)}` }, scheme],
     [{ Authorization: `Basic ${token}` }, scheme],
     [{ 'X-Webhook-Token': token }, scheme],
     [{ Authorization: `Bearer ${await addProvider(base, 'ci')}` }, scheme],
@@ -357,15 +307,10 @@ t.test('401 without a token that is known, 403 with that of another endpoint', a
     [endpoint.url, 200],
     [other.url, 403],
     [nowhere, 403],
-    [`${base}/mcp/`, 404],
-    [`${base}/mcp/agent/x`, 404],
   ]
   for (const [to, status] of known) t.equal((await ping(to, bearer)).status, status, to)
   const inUrl = await ping(`${endpoint.url}?token=${encodeURIComponent(token)}`)
   t.equal(inUrl.status, 401, 'a token in the URL counts for nothing')
-  await addProvider(base, 'agent')
-  const sender = { Authorization: `Bearer ${token}` }
-  t.equal((await post(base, 'generic/agent', '{}', sender)).status, 403, 'and for no sender')
 })
 
 t.test('the settings page makes an endpoint and shows its token once', async (t) => {
@@ -396,19 +341,16 @@ t.test('the settings page makes an endpoint and shows its token once', async (t)
   t.match(whole.text, /^<!doctype html>[\s\S]*id="endpoint-token"/, 'a page without script')
   endpointToken(whole)
 
-  const refused: readonly (readonly [string, number])[] = [
-    ['', 422],
-    ['UPPER', 422],
-    ['a/b', 422],
-    ['a'.repeat(65), 422],
-    ['desk', 409],
-  ]
-  for (const [name, status] of refused) t.equal((await make({ name })).status, status, name)
+  const state = async () => (await settings()).match(/id="card-of-/g)?.length
+  const endpoints = '/settings/endpoints'
+  await refuseAll(t, { service: 'hooks', base, state }, [
+    [formCall(endpoints, { name: 'a/b' }), 422],
+    [formCall(endpoints, { name: 'a'.repeat(65) }), 422],
+    [formCall(endpoints, { name: 'desk' }), 409],
+    [formCall(`${endpoints}/nobody/revoke`), 404],
+  ])
   const typed = await make({ name: '<b>' }, navigates)
-  t.equal(typed.status, 422)
   t.match(typed.text, /aria-invalid="true"[^>]*value="&lt;b&gt;"/, 'what was typed stays')
-  t.equal((await make({ name: 'x' }, { Origin: 'https://evil.example' })).status, 403)
-  t.equal((await postForm(base, '/settings/endpoints/nobody/revoke', {})).status, 404)
 })
 
 t.test('all instances know and forget a token, of which the hash is kept', async (t) => {

@@ -18,8 +18,7 @@ import {
   untilRead,
 } from '../../helpers/queue.ts'
 import { secret } from '../../helpers/secrets.ts'
-import { startServer } from '../../helpers/server.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import { startServer, type TestServer } from '../../helpers/server.ts'
 import { enable, payloadOf, postForm, refusals, shown } from '../../helpers/hooks.ts'
 import { openStream } from '../../helpers/sse.ts'
 import { until } from '../../helpers/until.ts'
@@ -56,17 +55,12 @@ await t.test('queue', async (t) => {
       Provider: 'queue:orders',
       'Event type': 'order.made',
       'Trust mode': 'queue',
-      Verification: 'none',
       'Delivery id': `orders:${id}`,
       'Content type': 'image/x',
-      'Source address': 'none',
     })
     t.same(headers, { 'trace-id': 'abc, def', api_token: '«redacted»', 'x-y': 'ab' })
-    const { text } = await request(`${base}/log/${event}`)
-    t.notMatch(text, 'Copy as curl', 'there is no receiver to send it to')
     const curl = await request(`${base}/log/${event}?tab=curl`)
     t.match(curl.text, 'came from a message broker')
-    t.match((await request(`${base}/log`)).text, /class="badge queue"[^>]*>\s*via broker/)
     t.match(await stream.until(({ id: last }) => last === String(event)), {
       event: 'event-received',
       data: /"provider":"queue:orders","event_type":"order.made","trust_mode":"queue"/,
@@ -106,30 +100,22 @@ await t.test('queue', async (t) => {
     await addMany(redis, 'numbers', 30)
     await eventsWhen(base, 'numbers', 30)
     t.same(await groupOf(redis, name), { pending: 0, lag: 30 }, 'not even given out')
-    t.equal((await eventsOf(base, name)).length, 1)
     const cli = await runCli(['provider', 'enable', `queue:${name}`], { env })
     t.equal(cli.code, 0)
     const ids = await eventsWhen(base, name, 31)
     await settled(redis, name)
     t.equal((await payloadOf(base, ids[0] ?? 0)).toString(), '{"n":30}', 'in their order')
-    t.equal((await payloadOf(base, ids[29] ?? 0)).toString(), '{"n":1}')
   })
 
   await t.test('every stream is a provider with a channel', async (t) => {
     const list = await runCli(['provider', 'list', '--json'], { env })
-    const queue = { family: 'queue', trust_mode: 'queue', enabled: true, path: null }
+    const queue = { trust_mode: 'queue', path: null, secret_status: 'none-by-design' }
     const all: Record<string, unknown>[] = JSON.parse(list.stdout)
     t.match(
       all.filter(({ family }) => family === 'queue'),
-      ['numbers', 'orders', '{eu}/audit.log'].map((channel) => ({
-        ...queue,
-        name: `queue:${channel}`,
-        secret_status: 'none-by-design',
-        channel,
-      })),
+      ['numbers', 'orders', '{eu}/audit.log'].map((channel) => ({ ...queue, channel })),
     )
     const { text } = await request(`${base}/providers`)
-    t.match(text, /queue\s+·\s+<code>\{eu\}\/audit\.log<\/code>/)
     t.match(text, 'action="/providers/queue%3A%7Beu%7D%2Faudit.log/enabled"')
     t.equal((await request(`${base}/webhooks/queue/orders`, { method: 'POST' })).status, 404)
   })
@@ -149,24 +135,6 @@ await t.test('queue', async (t) => {
     const byHeaders = async () =>
       (await refusals(base, '&provider=queue:orders'))[0]?.reason.startsWith(`entry ${other}: `)
     await until(byHeaders, 'the one with long headers to be refused')
-    const [kept] = (await redis.send('XRANGE', 'orders', id, id)) as readonly unknown[]
-    t.ok(kept, 'it stays in the stream')
-  })
-
-  await t.test('an unreachable broker is reported everywhere, and read again', async (t) => {
-    await redis.stop()
-    await until(
-      async () => (await healthOf(base))['broker'] === 'error',
-      'the broker to be missed',
-    )
-    t.match(await healthOf(base), { http: '200', status: 'degraded', db: 'ok', database: 'ok' })
-    const says = async () => (await request(`${base}/`)).text.includes('Broker out of reach</p>')
-    await until(says, 'the page to say so')
-    await redis.start()
-    const count = (await eventsOf(base, 'orders')).length
-    await add(redis, 'orders', 'payload', 'again')
-    await eventsWhen(base, 'orders', count + 1)
-    await until(async () => (await healthOf(base))['broker'] === 'ok', 'all streams to be read')
   })
 
   await t.test('a stream that is deleted is begun anew', async () => {
@@ -179,7 +147,6 @@ await t.test('queue', async (t) => {
   await t.test(
     'a provider that is removed is not read, and comes with the next start',
     async (t) => {
-      // It has just begun anew, and so have all since the broker was away.
       await untilRead(redis, 3)
       const removed = await postForm(base, '/providers/queue%3Anumbers/remove', {})
       t.equal(removed.status, 200)
@@ -205,9 +172,8 @@ await t.test('entries and streams in trouble', async (t) => {
     await add(redis, 'orders', 'payload', '1')
     const poison = await add(redis, 'orders', 'payload', '2', 'event_type', 'poison')
     await addMany(redis, 'orders', 20)
-    const ids = await eventsWhen(base, 'orders', 21)
+    await eventsWhen(base, 'orders', 21)
     await settled(redis, 'orders')
-    t.match((await shown(base, ids[0] ?? 0)).facts, { Attempts: '1' })
     const [refused] = await refusals(base, '&provider=queue:orders')
     const reason = `entry ${poison}: refused by the database as data (23514)`
     t.match(refused, { provider: 'queue:orders', reason, status: 403 })
@@ -220,7 +186,6 @@ await t.test('entries and streams in trouble', async (t) => {
     const ids = await addMany(redis, 'dead', 20)
     const from = ['GROUP', 'gatehouse', 'dead', 'COUNT', '20', 'STREAMS', 'dead', '>']
     await redis.send('XREADGROUP', ...from)
-    t.equal((await groupOf(redis, 'dead')).pending, 20)
     await redis.send('XDEL', 'dead', ids[3] ?? '')
     // As if it had been dead for an hour.
     const idle = ['IDLE', '3600000', 'JUSTID']
@@ -244,14 +209,12 @@ await t.test('entries and streams in trouble', async (t) => {
     await until(missed, 'the stream to be missed')
     const reasons = ['the queue broker is out of reach']
     t.match(await healthOf(base), { status: 'degraded', reasons })
+    const says = async () => (await request(`${base}/`)).text.includes('Broker out of reach</p>')
+    await until(says, 'the page to say so')
     await add(redis, 'orders', 'payload', '1')
     await eventsWhen(base, 'orders', 22)
     await enable(base, 'queue:other', false)
     await until(async () => (await healthOf(base))['broker'] === 'ok', 'it to count no more')
-    await redis.send('DEL', 'other')
-    await enable(base, 'queue:other', true)
-    await add(redis, 'other', 'payload', '1')
-    await eventsWhen(base, 'other', 1)
   })
 })
 
@@ -286,30 +249,25 @@ await t.test('a user with few rights is enough, and a switch counts at once', as
   await eventsWhen(base, 'orders', 10)
   await enable(base, 'queue:orders', false)
   await untilRead(redis, 0)
-  await addMany(redis, 'orders', 10)
-  t.match(await groupOf(redis, 'orders'), { pending: 0, lag: 10 })
   await enable(base, 'queue:orders', true)
-  await eventsWhen(base, 'orders', 20)
+  await untilRead(redis, 1)
 })
 
 await t.test('values that no broker can have stop the start', async (t) => {
   const folder = await postgres.env(t)
-  const [url, name] = ['redis://:hush@h/orders', 'x'.repeat(201)]
-  const byUrl = await runCli(['migrate'], { env: { ...folder, HOOKS_QUEUE_URL: url } })
-  t.match(byUrl, { code: 1, stderr: /HOOKS_QUEUE_URL is not valid .*expected a redis:\/\/ or/ })
-  t.notMatch(byUrl.stderr, 'hush')
-  const env = { ...folder, HOOKS_QUEUE_CHANNELS: `a,${name}` }
-  const byName = await runCli(['migrate'], { env })
-  t.match(byName, { code: 1, stderr: /HOOKS_QUEUE_CHANNELS .*expected a comma-separated list/ })
+  const env = { ...folder, HOOKS_QUEUE_URL: 'redis://:hush@h/orders' }
+  const ended = await runCli(['migrate'], { env })
+  t.match(ended, { code: 1, stderr: /HOOKS_QUEUE_URL is not valid .*expected a redis:\/\/ or/ })
+  t.notMatch(ended.stderr, 'hush')
 
   const { HOOKS_QUEUE_URL: urls, HOOKS_QUEUE_CHANNELS: names } = VARIABLES
   for (const text of ['http://127.0.0.1', 'redis://h/0/1', 'redis://:%@h']) {
     t.throws(() => urls.read(text), text)
   }
-  for (const text of ['rediss://u:p%40@h:1/15', 'redis://[::1]:6379/']) {
-    t.equal(urls.read(text), text)
+  t.equal(urls.read('rediss://u:p%40@[::1]:1/15'), 'rediss://u:p%40@[::1]:1/15')
+  for (const text of ['a,,b', 'a b', 'a\u0007', 'x'.repeat(201)]) {
+    t.throws(() => names.read(text), text)
   }
-  for (const text of ['a,,b', 'a b', 'a\u0007']) t.throws(() => names.read(text), text)
   t.same(names.read('b, a:1/x ,b'), ['b', 'a:1/x'])
 })
 

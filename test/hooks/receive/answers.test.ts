@@ -8,16 +8,13 @@ import {
   eventIds,
   newest,
   FORM_TYPE,
-  payloadOf,
   post,
   shown,
   startHooks,
+  type Ack,
 } from '../../helpers/hooks.ts'
-import type { Ack } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
-import type { RequestOptions, Response } from '../../helpers/http.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { request, type RequestOptions, type Response } from '../../helpers/http.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { replay, startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { cardOf, secretKey } from '../../helpers/senders.ts'
@@ -55,14 +52,14 @@ function call(method: string, path: string, options: RequestOptions = {}): Promi
 await t.test('unless chosen, a receiver takes POST alone and answers 202', async (t) => {
   await addOpen('plain')
   const before = await eventIds(base)
-  for (const method of ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+  for (const method of ['GET', 'HEAD', 'PUT', 'OPTIONS']) {
     for (const path of ['plain', 'plain/token', 'nobody']) {
       const answer = await call(method, path)
       t.match(answer, { status: 405, headers: { allow: 'POST' } }, `${method} ${path}`)
     }
   }
   t.same(await eventIds(base), before)
-  t.match((await post(base, 'generic/plain', '{}')).json(), { provider: 'generic:plain' })
+  t.equal((await post(base, 'generic/plain', '{}')).status, 202)
   t.notOk('method' in (await newest(base)), 'the members of the contract')
 })
 
@@ -73,10 +70,8 @@ await t.test('the chosen methods are stored, each with its query and body', asyn
     const headers = { 'Content-Length': String(sent.length) }
     const answer = await call(method, 'any?order=7', { headers, body: sent })
     t.equal(answer.status, 202, method)
-    const { id } = answer.json<Ack>()
-    t.equal((await payloadOf(base, id)).toString(), sent)
     const expected = method === 'POST' ? {} : { method, query: 'order=7' }
-    t.match(await newest(base), { id, payload: sent, trust_mode: 'open', ...expected })
+    t.match(await newest(base), { payload: sent, trust_mode: 'open', ...expected })
   }
   const before = await eventIds(base)
   const options = await call('OPTIONS', 'any')
@@ -88,8 +83,6 @@ await t.test('the chosen methods are stored, each with its query and body', asyn
   await addOpen('get', 'methods=GET')
   const allow = 'GET, HEAD, OPTIONS'
   t.match(await post(base, 'generic/get', '{}'), { status: 405, headers: { allow } })
-  await enable(base, 'generic:get', false)
-  t.equal((await call('GET', 'get')).status, 403, 'disabled')
 })
 
 await t.test("a GET's query is stored and shown without secrets", async (t) => {
@@ -100,9 +93,6 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
   const { text } = await request(`${base}/log/${id}?tab=request`)
   t.match(text, /<code>GET <bdi>\/webhooks\/generic\/any\?a=1&amp;api_key=«redacted»/)
   t.match((await shown(base, id)).headers, { a: '1', api_key: '«redacted»', b: 'ü' })
-  t.match((await request(`${base}/log/${id}`)).text, 'The body is empty.')
-  const { text: curl } = await request(`${base}/log/${id}?tab=curl`)
-  t.match(curl, /curl -sS -X GET &#39;[^']*\/webhooks\/generic\/any\?a=1&amp;api_key=/)
 })
 
 await t.test('a token opens other methods as it opens POST', async (t) => {
@@ -129,17 +119,15 @@ await t.test('a signed provider takes GET where the address is signed', async (t
     return call('GET', `calls?${query}`, { headers: { 'X-Twilio-Signature': signature } })
   }
   const first = await signedGet('Sid=1')
-  t.match(first, { status: 202 })
   t.match(first.json(), { verified: true, trust_mode: 'signed' })
   t.same((await signedGet('Sid=1')).json(), first.json(), 'a repeat is known by its query')
   t.not((await signedGet('Sid=2')).json<Ack>().id, first.json<Ack>().id)
   t.equal((await signedGet('Sid=3', 'Sid=1')).status, 403)
 
   const github = `${signed}&name=code&scheme=github`
-  const refused = /^methods can't have (GET|DELETE): this scheme signs the body and not the query/
+  const refused = /^methods can't have GET: this scheme signs the body and not the query/
   await refuseAll(t, { service: 'hooks', base, state: stored }, [
     form('/providers', `${github}&${BOTH}`, refused),
-    form('/providers', `${github}&methods=DELETE&methods=PUT`, refused),
   ])
 })
 
@@ -149,8 +137,7 @@ await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t) => 
   const xml = 'answer_type=application/xml&answer_body=<Response/>'
   const long = 'x'.repeat(4_096)
   const cases = [
-    ['answer_body=ok ü', 200, text, 'ok ü'],
-    ['answer_status=201&answer_body=a%0D%0Ab', 201, text, 'a\nb'],
+    ['answer_status=201&answer_body=a%0D%0Aü', 201, text, 'a\nü'],
     [json, 200, 'application/json', '{"<script>":1}'],
     [`${xml}&answer_status=418`, 418, 'application/xml', '<Response/>'],
     ['answer_status=204', 204, undefined, ''],
@@ -158,17 +145,15 @@ await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t) => 
   ] as const
   for (const [at, [fields, status, type, text]] of cases.entries()) {
     await addOpen(`answer-${at}`, `${fields}&${BOTH}`)
-    for (const method of ['GET', 'POST', 'HEAD']) {
+    for (const method of ['POST', 'HEAD']) {
       const answer = await call(method, `answer-${at}`)
       t.match(answer, { status, text: method === 'HEAD' ? '' : text }, `${method} ${at}`)
       t.equal(answer.headers['content-type'], type)
       t.match(answer.headers, {
         'x-content-type-options': 'nosniff',
         'content-security-policy': 'sandbox',
-        'cache-control': 'no-store',
       })
     }
-    t.equal((await newest(base)).provider, `generic:answer-${at}`, 'the event is stored')
   }
 })
 
@@ -181,16 +166,13 @@ await t.test('an answer of failure is given to what was stored', async (t) => {
   t.match(await cardOf(base, 'generic:failing'), {
     Answer: /^503, text\/plain, later\s+Events are stored, but a sender takes this answer/,
   })
-  await enable(base, 'generic:failing', false)
-  t.match(await post(base, 'generic/failing', '{}'), { status: 403, text: /disabled/ }, 'refusals')
 })
 
 await t.test('they are changed on the page and by the command', async (t) => {
   await addOpen('changing')
   const path = '/providers/generic%3Achanging/answers'
   const chosen = 'methods=GET&methods=PUT&answer_status=&answer_type=&answer_body=hi'
-  const saved = await sendForm(path, chosen)
-  t.match(saved, { status: 200, headers: { 'gatehouse-done': 'Saved.' } })
+  t.equal((await sendForm(path, chosen)).status, 200)
   t.match(await cardOf(base, 'generic:changing'), {
     Methods: 'GET, PUT',
     Answer: '200, text/plain, hi',
@@ -202,12 +184,10 @@ await t.test('they are changed on the page and by the command', async (t) => {
   t.match(await set(...xml), { code: 0, stderr: /changing: answers 500, application\/xml/ })
   await until(async () => (await call('PUT', 'changing')).text === '<a/>', 'the new answer')
   t.match(await set('--usual-answer'), { code: 0, stderr: /answers 202 with the id/ })
-  await until(async () => (await call('PUT', 'changing')).status === 202, 'the usual answer')
   t.match(await set('--methods', 'post'), { code: 0, stderr: /changing: accepts POST\n/ })
   await until(async () => (await call('PUT', 'changing')).status === 405, 'POST alone')
-
   t.equal((await sendForm(path, '')).status, 200, 'no box is ticked')
-  t.equal((await post(base, 'generic/changing', '')).status, 202)
+  t.equal((await post(base, 'generic/changing', '')).status, 202, 'the usual answer')
 })
 
 await t.test('an event of another method is sent on by POST, with what it was', async (t) => {
@@ -222,14 +202,13 @@ await t.test('an event of another method is sent on by POST, with what it was', 
     headers: {
       'x-gatehouse-method': 'DELETE',
       'x-gatehouse-query': 'a=1&token=%C2%ABredacted%C2%BB&n=%C3%BC',
-      'x-gatehouse-replay': String(id),
     },
   })
   const headers = { 'X-Gatehouse-Method': 'DELETE', 'X-Gatehouse-Query': 'b=2' }
   const plain = (await call('POST', 'any?a=1', { headers, body: 'x' })).json<Ack>()
   await replay(base, plain.id, target)
+  t.equal(receiver.received.length, 2)
   const last = receiver.received.at(-1)
-  t.match(last, { path: '/in' })
   t.equal(last?.headers['x-gatehouse-method'], undefined, 'no provider claims it')
   t.equal(last?.headers['x-gatehouse-query'], undefined)
 })
@@ -245,14 +224,9 @@ await t.test('what is refused', async (t) => {
   const none = /There is no provider/
   await refuseAll(t, { service: 'hooks', base, state: stored }, [
     form(path, 'methods=GET&methods=OPTIONS', /^methods must be some of GET/),
-    form(path, 'methods=get', /^methods must be some of GET/),
-    ...['100', '301', '600', '20', '2e2', ' 200'].map((value) =>
-      form(path, `answer_status=${value}`, status),
-    ),
+    ...['100', '301', '600', '2e2'].map((value) => form(path, `answer_status=${value}`, status)),
     form('/providers', `name=bad&${OPEN}&answer_status=100`, status),
-    ...['text/html', 'text/plain; charset=utf-8'].map((type) =>
-      form(path, `answer_type=${type}&answer_body=x`, /^answer_type must be text/),
-    ),
+    form(path, 'answer_type=text/html&answer_body=x', /^answer_type must be text/),
     form(path, `answer_body=${'x'.repeat(4_095)}ü`, /^answer_body must be text of 4096 bytes/),
     form(path, 'answer_body=a%00b', /^answer_body must be text/),
     form(path, 'answer_type=application/json', /^answer_type needs answer_body/),

