@@ -1,11 +1,22 @@
 import { once } from 'node:events'
+import { registerHooks } from 'node:module'
 import { resolve } from 'node:path'
-import { t } from 'tap'
 import { cpuSecondsSoFar } from '../helpers/process-figures.ts'
 import { beginLine, endLine } from './marks.ts'
 
 // node test/runner/group.ts FILES: runs test files in this process, one after the other, below the current folder.
 // What they load is loaded once, and compiled code stays warm. A comment in the TAP says where each begins and ends.
+
+const hooks = registerHooks({
+  resolve(name, context, next) {
+    return next(
+      name === 'async-hook-domain' ? import.meta.resolve('./last-domain.ts') : name,
+      context,
+    )
+  },
+})
+const { t } = await import('tap')
+hooks.deregister()
 
 /** A program that a test runs in this process sets its own. */
 const umask = process.umask()

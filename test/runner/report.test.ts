@@ -122,15 +122,20 @@ t.test('files of one process: each has its own result, also where the process di
     'd.ts': `${tap}${passes}await Promise.reject(new Error('not loaded'))\n`,
     'e.ts': `${tap}${passes}`,
     'f.ts': '',
+    'g.ts': `${tap}t.test('throws later', async () => {
+      setTimeout(() => { throw new Error('late') })
+      void Promise.reject(new Error('nobody waits'))
+      await new Promise(() => undefined)
+    })\n`,
   }
   for (const [name, text] of Object.entries(sources)) writeFileSync(join(folder, name), text)
   const groups = groupFiles(
-    ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => join(folder, `${name}.ts`)),
+    ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => join(folder, `${name}.ts`)),
     5,
   )
   t.same(
     groups.map(({ length }) => length),
-    [5, 1],
+    [5, 2],
   )
   const options = { jobs: 1, fileSeconds: 60, signal: new AbortController().signal }
   const results = await runGroups(groups, options, () => undefined)
@@ -143,9 +148,11 @@ t.test('files of one process: each has its own result, also where the process di
       'd.ts 1 passed, 1 failed',
       'e.ts 1 passed, 0 failed',
       'f.ts 0 passed, 1 failed',
+      'g.ts 0 passed, 1 failed',
     ],
   )
   t.match(results[3]?.failures, [/not loaded/])
+  t.match(results[6]?.failures, [/^not ok throws later > (?:late|nobody waits)\n/])
   t.equal(results.map(({ stderr }) => stderr).join(''), 'a ends\nb begins\n')
 })
 
