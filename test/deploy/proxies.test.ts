@@ -19,12 +19,11 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { openStream } from '../helpers/sse.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { linksServer, longestTarget, makeLink } from '../helpers/links.ts'
-import { openFolder, runNginx } from './nginx.ts'
+import { FORWARDER, openFolder, runNginx } from './nginx.ts'
 import {
   ALONE,
   COOKIE,
   EMAIL,
-  FORWARDER,
   startCaddyExample,
   startNginxExample,
   type SignIn,

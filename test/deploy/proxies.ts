@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { runNginx } from './nginx.ts'
+import { FORWARDER, runNginx } from './nginx.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -30,8 +30,6 @@ export type StartProxy = (
   hasPassword: boolean,
 ) => Promise<string>
 
-/** The name and the password with which a forwarder comes in at `/relay`, where a test sets one. */
-export const FORWARDER = 'forwarder:word-of-the-forwarder'
 /** Its hash at bcrypt's lowest cost: one of `caddy hash-password` takes a second to make and to check. */
 const HASH = '$2b$04$abcdefghijklmnopqrstuun.Fc7wgh0oBmF.nlJib8qZYVSpVWiTy'
 
