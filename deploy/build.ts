@@ -19,8 +19,8 @@ import { packForNpm } from './npm.ts'
  * `npm run build [-- [--arch NAME] [--deb] [--image] [--npm] [FILE]]`: makes the single executable,
  * `dist/gatehouse` when no file is named. It consists of this Node, the program's sources as one
  * bundle, and as assets all files that the program reads. `--arch` names the kind of machine,
- * `x64` or `arm64`; given twice, FILE-NAME is that of the other kind. Other flags make packages
- * beside it: for Debian, for containers, for npm.
+ * `x64` or `arm64`. It may be given twice: the second executable is FILE-x64 or FILE-arm64. Other
+ * flags make packages beside it: for Debian, for containers, for npm.
  */
 /** What the program reads of packages. */
 const PACKAGE_FILES = [

@@ -21,7 +21,7 @@ interface ExecutableParts {
 }
 
 /**
- * Puts a module and its assets into a copy of this Node; gives its path and what was done to the
+ * Puts a module and its assets into a copy of Node; gives its path and what was done to the
  * Node.
  */
 export function buildExecutable({

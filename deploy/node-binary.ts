@@ -24,7 +24,7 @@ export function asArchitecture(name: string): Architecture {
   return known
 }
 
-/** Path of this Node for a kind of machine; of another kind, it is fetched once into `.cache`. */
+/** The path of Node for a kind of machine. That of another kind is fetched once into `.cache`. */
 export function nodeFor(architecture: Architecture): string {
   if (architecture === ownArchitecture()) return process.execPath
   const name = `node-linux-${architecture}`

@@ -24,7 +24,7 @@ import type {
 // The builders of typebox that are used here, with its types. The library's own make the same JSON
 // Schema, and take 10 MiB of each process. Imported as `Type`.
 
-/** So `Type` has the library's types beside the builders. */
+/** Whoever imports the builders as `Type` writes `Type.Static` for the library's type. */
 export type { Static, TObject, TProperties, TSchema, TSchemaOptions }
 export type { TLiteral, TNull, TString, TStringOptions, TUnion }
 

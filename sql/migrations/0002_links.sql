@@ -73,7 +73,7 @@ create index links_hidden_by_last_click on links.links (links.newest_first(click
 create index links_by_use on links.links (coalesce(clicked_at, created_at), slug);
 
 -- All names under which links are visited: each link's slug, and its aliases. The key decides who of two gets a name. A
--- link's names come before the link, so its reference is looked at when the transaction commits.
+-- link's names are stored before the link itself, so the reference is checked when the transaction commits.
 create table links.names (
   name    text collate "C" primary key check (length(name) between 2 and 64),
   link_id uuid             not null references links.links (id) on delete cascade deferrable initially deferred

@@ -9,7 +9,7 @@ import type { HooksParts } from '../../registry.ts'
 
 /** Records which secret each provider's deliveries are sent with; no delivery waits for it. */
 export interface SecretUses {
-  /** A delivery at a time was accepted by this secret of a provider; null for one without. */
+  /** Notes by which secret a delivery was accepted; a null one, of a delivery without, is not noted. */
   record(provider: Used, secret: SecretName | null, at: Date): void
   close(): Promise<void>
 }

@@ -57,8 +57,9 @@ const MAX_EXAMINED = 12_000
 const MANY_LINKS = 5_000
 /** Numbers of clicks that have a key in `link_texts`, the greatest first: links.clicks_keys() of the database. */
 const KEYED_CLICKS = [10_000, 1_000, 100]
-/** Before all links of an order, and after all links of a place. */
+/** Before all links of an order. */
 const BEGINNING = { place: Number.MIN_SAFE_INTEGER, after: '' }
+/** Comes after every slug: their characters are all below it. */
 const AFTER_SLUGS = '{'
 /** Patterns that the index looks up. */
 const MAX_INDEXED = 3
@@ -213,15 +214,19 @@ async function find(
     const more = await q.searchLinks(db, { ...args, source, rows, keys, place, after, limit })
     found.push(...more)
     const end = more.at(-1)
-    if (end !== undefined) [place, after] = [end.place, end.slug]
+    place = end?.place ?? place
+    after = end?.slug ?? after
     return more.length
   }
   async function lookAmongMostClicked() {
+    // In the order of clicks, the place of a link is the number of its clicks, negative.
     const clicks = -place
     for (const least of KEYED_CLICKS.filter((keyed) => keyed <= clicks)) {
       await look(last, wanted, [...args.keys, `clicks:${least}`])
       if (found.length >= wanted) return
-      ;[place, after] = [-least, AFTER_SLUGS]
+      // All that match with so many clicks are found: go on behind them.
+      place = -least
+      after = AFTER_SLUGS
     }
   }
   let examined = 0
@@ -232,8 +237,9 @@ async function find(
     examined += rows
     const missing = wanted - found.length
     rows = Math.max(EXAMINED, Math.ceil((1.5 * examined * missing) / matching))
-    const isPart = examined === EXAMINED && matching > 0 && missing > 0
-    if (isPart && hasClicksKeys(args, last)) await lookAmongMostClicked()
+    const isFirstPart = examined === EXAMINED
+    const isWorthIt = matching > 0 && missing > 0 && hasClicksKeys(args, last)
+    if (isFirstPart && isWorthIt) await lookAmongMostClicked()
   }
   if (found.length < wanted) await look(last, wanted)
   return found

@@ -64,7 +64,7 @@ export function openAssistants(ops: Offered, version: string) {
   const starting = [...reading, startTool(ops)]
   const bounded = boundCalls(ops)
   return {
-    /** The assistant with this token, whose use is noted; undefined if there is none. */
+    /** Finds the assistant with this token and notes that it came; undefined where no assistant has it. */
     async find(token: string): Promise<AssistantCaller | undefined> {
       const found = await assistantQueries.findAssistant(db, { token_hash: hashToken(token) })
       if (found === undefined) return undefined

@@ -56,7 +56,7 @@ export function describeEnd(end: CertificateEnd): string {
   return days < 0 ? `${what} ended ${whole} days ago` : `${what} is valid for ${whole} more days`
 }
 
-/** Reads authorities from a file. Gives a finding if it has none: OpenSSL accepts such a file. */
+/** Reads authorities from a file. A file without any is a finding: OpenSSL itself accepts it. */
 export async function trustOf(ca: string | undefined): Promise<{ ca?: string } | Finding> {
   if (ca === undefined) return {}
   try {

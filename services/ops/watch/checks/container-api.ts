@@ -54,7 +54,7 @@ async function apiAt(socketPath: string, signal: AbortSignal): Promise<Container
   return { get: (path, maxBytes) => get(`${prefix}${path}`, maxBytes) }
 }
 
-/** Reads the JSON of an answer. Gives a finding if there is none. */
+/** Reads the JSON of an answer. Another answer is a finding. */
 export function jsonOf(path: string, { status, body }: CheckAnswer): { json: unknown } | Finding {
   const json = status === 200 ? parseJson(body.toString('utf8')) : undefined
   if (json !== undefined) return { json }

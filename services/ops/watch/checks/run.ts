@@ -81,7 +81,7 @@ export function mistakeIn(check: Check): Mistake | undefined {
   return commonMistake(check) ?? levelMistake(check) ?? kindOf(check).mistakeOf?.(check)
 }
 
-/** Only critical failures are told, and only what is told starts a session. */
+/** Only a critical failure may start a session: people are not told of the others. */
 function levelMistake(check: Check): Mistake | undefined {
   const { investigate = false } = check
   if (investigate === false || levelOf(check) === 'critical') return undefined

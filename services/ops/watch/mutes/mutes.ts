@@ -115,7 +115,7 @@ export async function endMute({ db, actor }: ChangeTools, id: number, now: Date)
   })
 }
 
-/** Ends all present and future mutes of this scope, no wider ones. Throws 404 where there is none. */
+/** Ends the present and future mutes of exactly this scope. Throws 404 where it has none. */
 export async function endMutesOf(tools: ChangeTools, scope: MuteScope, now: Date) {
   const mutes = await listMutes(tools.db, now)
   const own = mutes.filter((mute) => isSameScope(mute, scope))

@@ -104,7 +104,7 @@ async function listFiles(folder: string, problems: RunbookProblem[]) {
     })
 }
 
-/** Undefined if there is no such file: a folder may be for something else. */
+/** Undefined where the file is missing: the folder may be for something else. */
 async function readRunbook(name: string, file: string): Promise<Runbook | undefined> {
   const text = await readSmallFile(file)
   if (text === undefined) return undefined
@@ -120,7 +120,7 @@ async function readRunbook(name: string, file: string): Promise<Runbook | undefi
   return { name, description, text: body, file }
 }
 
-/** Undefined if there is no such file. */
+/** Undefined where the file is missing. */
 async function readSmallFile(path: string): Promise<string | undefined> {
   // A pipe must not block.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
