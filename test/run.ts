@@ -28,7 +28,14 @@ const FILES_A_PROCESS = { short: 8, long: 1 }
 /** Their files have a process each: they break what they run on, or set its umask. */
 const ALONE = ['test/faults/', 'test/deploy/']
 /** These have the longest files: started first, none of them runs alone at the end. */
-const SLOW_FOLDERS = ['test/faults/', 'test/db/', 'test/cli/', 'test/browser/']
+const SLOW_FOLDERS = [
+  'test/faults/',
+  'test/db/',
+  'test/cli/',
+  'test/browser/',
+  'test/ops/',
+  'test/hooks/',
+]
 
 const { values, positionals } = parseArgs({
   options: {

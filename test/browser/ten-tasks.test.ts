@@ -183,6 +183,8 @@ class Hand {
 
   async key(key: string): Promise<void> {
     this.steps++
+    // Its scripts listen from then on.
+    await this.page.waitForLoadState('domcontentloaded')
     await this.page.keyboard.press(key)
   }
 
