@@ -18,7 +18,7 @@ create table hooks.providers (
   enabled                boolean        not null, -- without its secret a provider is off anyway
   token_hash             bytea          check (length(token_hash) = 32), -- SHA-256; the token is never stored
   retired_hash           bytea          check (length(retired_hash) = 32), -- SHA-256 of the previous token
-  created_at             timestamptz    not null default now(),
+  created_at             timestamptz(3) not null default now(),
   signing_secret         bytea,         -- encrypted with the key of secrets and bound to this row's name
   retired_signing_secret bytea,         -- the previous signing secret, encrypted in the same way
   retired_until          timestamptz(3), -- the previous token or secret is accepted until then

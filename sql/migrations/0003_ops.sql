@@ -257,7 +257,7 @@ create table ops.assistants (
 -- Values that PUT config saved; null leaves one to its flag, variable or default.
 create table ops.settings (
   only_row      boolean        primary key default true check (only_row),
-  interval      integer        check (interval > 0),
+  interval      integer        check (interval > 0), -- seconds from one scheduled session to the next
   tier1_model   text,
   tier2_model   text,
   tier3_model   text,

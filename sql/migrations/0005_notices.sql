@@ -41,7 +41,6 @@ create table notices.sends (
 );
 create index sends_due on notices.sends (target, next_at) where sent_at is null;
 create index sends_by_target on notices.sends (target, sent_at);
-
 create index sends_by_incident on notices.sends (target, incident) where incident is not null;
 
 -- How fast a target gets beginnings, ends and reminders: after those that are sent alone, several are one message.

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { hash } from 'node:crypto'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Test } from 'tap'
@@ -8,82 +8,123 @@ import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import type { Backend, Row } from '../helpers/backends.ts'
-import { check } from '../helpers/cli.ts'
+import { check, runOk } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT, inLongRun } from '../helpers/program.ts'
 import type { Env } from '../helpers/program.ts'
-import { secret, transcript } from '../helpers/secrets.ts'
+import { keepSecret, transcript } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
-import { signatureHeaders } from '../helpers/hooks.ts'
+import type { TestServer } from '../helpers/server.ts'
+import { deliver, post, SIGNED_ENV } from '../helpers/hooks.ts'
+import type { Ack } from '../helpers/hooks.ts'
+import { identity } from '../helpers/links.ts'
+import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
+import type { Api } from '../helpers/api.ts'
+import { FIXTURE_KEY, shopifyHeaders } from '../fixtures/databases/senders.ts'
 
-/** Rows of a database of the first release, which had so many migrations. */
-const ROWS = readFileSync(join(ROOT, 'test/fixtures/databases/first-release.sql'), 'utf8')
-const FIRST_RELEASE = 3
-/** SHA-256 of the token of generic:fixture-token, which nobody knows any more. */
-const TOKEN_HASH = '9d8fac47730eb372c327b65cd76e9c157408e4c4ca90cf72a131383b7d834036'
+const FOLDER = join(ROOT, 'test/fixtures/databases')
 
-/** The rows as if made yesterday (retention counts), with a token that we know. */
-function rowsWith(token: string): string {
-  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
-  return ROWS.replaceAll('2026-11-21', yesterday).replace(
-    TOKEN_HASH,
-    createHash('sha256').update(token).digest('hex'),
-  )
+/** The migrations of the releases so far. Databases have them: a change is a new file, and a release adds its line. */
+const RELEASED = {
+  '0001_hooks.sql': '5d4e84fc185f7de7213e89110ca2ec4828f5f85a249d9f5dcde11ef060f06124',
+  '0002_links.sql': '6af88a1a7a9653bfff798502f388a3d69f82be61a7abae3fee58bbec8adf7e59',
+  '0003_ops.sql': '2618eab76b66408575d162b85e709446a006f20c4359de33ffb3a894b4be7fa2',
+  '0004_audit.sql': 'b424975e1376018e8c3c66671638cfd6ce6465110884017da3b982c50c578616',
+  '0005_notices.sql': 'b392ff6795fc4a0330fcf96230b9295e05e34b80454a6b00b3bcd720eb5c80e2',
 }
 
-const TABLES = [
-  'gatehouse.migrations',
-  ...new Set([...ROWS.matchAll(/^INSERT INTO ([\w.]+)/gm)].map(([, name]) => String(name))),
-]
+t.test('a released migration is as it was', (t) => {
+  for (const [file, sha256] of Object.entries(RELEASED)) {
+    const text = readFileSync(join(ROOT, 'sql/migrations', file))
+    t.equal(hash('sha256', text), sha256, `${file} is released: a change is a new file`)
+  }
+  t.end()
+})
 
-/** An empty database becomes one of the first release. */
-async function migrateToFirstRelease(env: Env): Promise<void> {
+/** The rows of a database of a release, which had so many migrations, and the tables that they are of. */
+type Release = {
+  readonly name: string
+  readonly migrations: number
+  readonly rows: string
+  readonly tables: readonly string[]
+}
+
+function releaseOf(file: string): Release {
+  const text = readFileSync(join(FOLDER, file), 'utf8')
+  const [, name = '', day = '', last] =
+    /^-- (\S+): .* on (\S+), .* 1 to (\d+)\.$/m.exec(text) ?? []
+  // As if made yesterday: retention counts.
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
+  const tables = [...text.matchAll(/^INSERT INTO ([\w.]+)/gm)].map(([, table = '']) => table)
+  return {
+    name,
+    migrations: Number(last),
+    rows: text.replaceAll(day, yesterday),
+    tables: [...new Set(tables)],
+  }
+}
+
+/** An empty database becomes one of the release. */
+async function fill(backend: Backend, env: Env, { migrations, rows }: Release): Promise<void> {
   const log = createLog(
     (text) => transcript('log', text, 'upgrade'),
     () => new Date(),
   )
   const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(where, log)
-  await migrate(db, FIRST_RELEASE)
+  await migrate(db, migrations)
   await close()
+  await backend.query(env, rows)
 }
 
 type Contents = Readonly<Record<string, readonly Row[]>>
 
 /** The rows of each of these tables, by its name. */
-async function contents(backend: Backend, env: Env): Promise<Contents> {
-  const each = TABLES.map((name) => `select '${name}' as name, to_jsonb(t) as row from ${name} t`)
+async function contents(backend: Backend, env: Env, { tables }: Release): Promise<Contents> {
+  const each = tables.map((name) => `select '${name}' as name, to_jsonb(t) as row from ${name} t`)
   const rows = await backend.query(env, each.join(' union all '))
   return Object.fromEntries(
-    TABLES.map((table) => {
+    tables.map((table) => {
       const own = rows.filter(({ name }) => name === table).map(({ row }) => row as Row)
       return [table, own]
     }),
   )
 }
 
-const CHANGING = new Set(['scheduled_at', 'clicks', 'clicked_at', 'removed_at'])
-
-/** The rows with the columns of the first release alone, in an order that does not depend on others. */
+/** The rows with the columns of the release alone, in an order that does not depend on others. */
 function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
-  // Every start claims a scheduled session, and lists the checks of its inventory; a visit counts.
-  const names = Object.keys(before[0] ?? {}).filter((name) => !CHANGING.has(name))
-  return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
+  const names = Object.keys(before[0] ?? {}).toSorted()
+  return rows.map((row) => JSON.stringify(names.map((name) => row[name]))).toSorted()
 }
 
-await onPostgres(t, 'the first release becomes the present one', becomesPresent)
-await inLongRun(t, 'and on the embedded engine', (t: Test) => becomesPresent(t, backends[0]))
+for (const release of readdirSync(FOLDER)
+  .filter((file) => file.endsWith('.sql'))
+  .map(releaseOf)) {
+  const upgrades = (t: Test, backend: Backend) => becomesPresent(t, backend, release)
+  await onPostgres(t, `a database of ${release.name} becomes a present one`, upgrades)
+  await inLongRun(t, `${release.name}, on the embedded engine`, (t: Test) =>
+    upgrades(t, backends[0]),
+  )
+}
 
-async function becomesPresent(t: Test, backend: Backend): Promise<void> {
-  const env = await backend.emptyEnv(t)
-  const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
-  await migrateToFirstRelease(env)
-  await backend.query(env, rowsWith(token))
-  const before = await contents(backend, env)
+async function becomesPresent(t: Test, backend: Backend, release: Release): Promise<void> {
+  const env: Env = {
+    ...SIGNED_ENV,
+    ...(await backend.emptyEnv(t)),
+    GATEHOUSE_SECRET_KEY: FIXTURE_KEY,
+    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8',
+  }
+  await fill(backend, env, release)
+  const before = await contents(backend, env, release)
   const events = before['hooks.events'] ?? []
-  t.equal(events.length, 14)
   if (backend.name === 'postgres') {
-    t.match((await check(env)).about('migrations'), [/^ok 3 applied/])
+    const [found] = (await check(env)).about('migrations')
+    t.match(found, new RegExp(`^ok ${release.migrations} applied`))
+  }
+  await runOk('migrate', { env })
+  const after = await contents(backend, env, release)
+  for (const [name, rows] of Object.entries(before)) {
+    t.same(firstColumns(after[name] ?? [], rows), firstColumns(rows, rows), `every row of ${name}`)
   }
 
   const first = await startServer(t, { env })
@@ -94,34 +135,73 @@ async function becomesPresent(t: Test, backend: Backend): Promise<void> {
   }
   const { text: settings } = await request(`${first.hooks}/settings`)
   t.match(settings, /value="1234"/, 'the settings')
-  t.match(settings, /value="1500"/)
-  const { text: rejected } = await request(`${first.hooks}/log?rejected=1`)
-  t.match(rejected, 'wrong secret or altered body')
-  for (const base of [first.hooks, first.links, first.ops]) {
-    t.equal((await request(`${base}/healthz`)).status, 200)
-  }
-  const { status, headers } = await request(`${first.links}/docs/page`)
-  t.match([status, headers['location']], [302, 'https://example.com/docs/page'], 'a link')
+  const visited = await request(`${first.links}/docs/page`)
+  const { location } = visited.headers
+  t.match([visited.status, location], [302, 'https://example.com/docs/page'], 'a link')
+  await everyPageAnswers(t, first, env)
+  const order = '{"order":8}'
+  const sent = await post(first.hooks, 'generic/shopify', order, shopifyHeaders(order))
+  t.match(sent, { status: 202, text: /"verified":true/ }, 'the secret of a sender still works')
+  const newest = Math.max(...events.map(({ id }) => Number(id)))
+  t.equal(sent.json<Ack>().id, newest + 1, 'ids go on')
+  const known = events.find(({ provider }) => provider === 'code_host')
+  const again = await deliver(first.hooks, 'code_host', '{"n":1}', {
+    'X-GitHub-Event': 'push',
+    'X-GitHub-Delivery': String(known?.['external_id']),
+  })
+  t.match(again.json(), { id: known?.['id'] }, 'a repeated delivery is known')
   await first.stop()
+}
 
-  const after = await contents(backend, env)
-  for (const [name, rows] of Object.entries(before)) {
-    const now = after[name] ?? []
-    const [kept, all] = [firstColumns(now, rows), firstColumns(rows, rows)]
-    // A start adds migrations and an operator, and a visit counts.
-    if (name.startsWith('hooks.')) t.same(kept, all, `every row of ${name}`)
-    else t.ok(new Set(kept).isSupersetOf(new Set(all)), `every row of ${name}`)
+/** Reads every page that leads from the first one, and every answer of the APIs. */
+async function everyPageAnswers(t: Test, server: TestServer, env: Env): Promise<void> {
+  const words = ['token', 'create', 'ann@example.com']
+  const { stdout } = await runOk(words, { env, secretShown: true })
+  const token = keepSecret('api-token', stdout.trim().split('\n').at(-1) ?? '')
+  for (const service of ['hooks', 'links', 'ops'] as const) {
+    const pages = await brokenPages(server[service], service === 'links' ? '/-/' : '/')
+    t.same(pages.broken, [], `the pages of ${service}`)
+    t.ok(pages.count > 20, `${pages.count} pages of ${service}`)
+    const api = apiOf(server[service], service === 'links' ? token : undefined)
+    t.same(await brokenAnswers(server[service], api), [], `the API of ${service}`)
   }
-  const second = await startServer(t, { env: { ...env, HOOKS_CODE_HOST_SECRET: key } })
-  const deliver = (path: string, headers: Readonly<Record<string, string>>) =>
-    request(`${second.hooks}/webhooks/${path}`, { method: 'POST', headers, body: '{"n":1}' })
-  const json = { 'Content-Type': 'application/json' }
-  const bearer = { ...json, Authorization: `Bearer ${token}` }
-  const next = await deliver('generic/fixture-token', bearer)
-  t.equal(next.status, 202, 'the token still works')
-  t.match(next.json(), { id: 16 }, 'ids go on')
-  const signed = { ...json, ...signatureHeaders('code_host', '{"n":1}', { secret: key }) }
-  const again = await deliver('code_host', { ...signed, 'X-GitHub-Delivery': 'fixture-2' })
-  t.equal(again.status, 202)
-  t.match(again.json(), { id: 2 }, 'a repeated delivery is known')
+}
+
+/** Follows the links from a page on to those below it, one of each address and names of filters. */
+async function brokenPages(base: string, start: string) {
+  const headers = { accept: 'text/html', ...identity('ann@example.com') }
+  const kinds = new Map([[start, start]])
+  const broken: string[] = []
+  for (const path of kinds.values()) {
+    const { status, text } = await request(base + path, { headers })
+    if (status !== 200) broken.push(`${status} ${path}`)
+    for (const [, href = ''] of text.matchAll(/ href="([^"#]+)/g)) {
+      const address = href.replaceAll('&amp;', '&')
+      if (!address.startsWith(start) || /^\/(-\/)?(docs|assets|api)\b/.test(address)) continue
+      const { pathname, searchParams } = new URL(address, base)
+      const kind = `${pathname}?${[...searchParams.keys()].toSorted()}`
+      if (!kinds.has(kind)) kinds.set(kind, address)
+    }
+  }
+  return { broken, count: kinds.size }
+}
+
+/** Calls each operation that reads; what stands for a place in its path is taken from the list above it. */
+async function brokenAnswers(base: string, api: Api): Promise<readonly string[]> {
+  const document = openApiOf((await request(`${base}/api/openapi.yaml`)).text)
+  const broken: string[] = []
+  for (const { method, path } of operationsOf(document)) {
+    if (method !== 'GET' || path === '/healthz') continue
+    const [list = '', place] = path.replace('/api/v1', '').split(/\/\{(\w+)\}/)
+    let address = path.replace('/api/v1', '')
+    if (place !== undefined) {
+      const { json } = await api<Readonly<Record<string, readonly Row[]>>>('GET', list)
+      const [first] = Object.values(json).find((rows) => Array.isArray(rows)) ?? []
+      const value = String(first?.[place] ?? first?.['id'] ?? first?.['name'])
+      address = address.replace(`{${place}}`, encodeURIComponent(value))
+    }
+    const { status, text } = await api('GET', address)
+    if (status !== 200) broken.push(`${status} ${address}: ${text.slice(0, 80)}`)
+  }
+  return broken
 }
