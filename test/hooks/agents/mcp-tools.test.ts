@@ -63,34 +63,34 @@ const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
 
 const send = (body: Bytes, headers: Record<string, string> = {}, name = 'lan') =>
   store(base, name, body, headers)
-const note = (type: string): Promise<number> => send('{}', { 'X-Event-Type': type })
+const note = (type: string) => send('{}', { 'X-Event-Type': type })
 
 /** What a tool gives as structured content. */
-async function give<T>(tool: string, args: Args = {}, headers = {}): Promise<T> {
+async function give<T>(tool: string, args: Args = {}, headers = {}) {
   const result = await callTool(sender, tool, args, headers)
   return result['structuredContent'] as unknown as T
 }
-const blocks = (result: Json): readonly Block[] => result['content'] as unknown as readonly Block[]
-const list = (args: Args = {}): Promise<Listed> => give<Listed>(LIST, args)
+const blocks = (result: Json) => result['content'] as unknown as readonly Block[]
+const list = (args: Args = {}) => give<Listed>(LIST, args)
 const wait = (args: Args): Promise<Waited> => give(WAIT, { timeout_s: 1, ...args }, STREAM)
 
-async function found(tool: string, args: Args): Promise<readonly number[]> {
+async function found(tool: string, args: Args) {
   return (await give<Listed>(tool, args)).events.map(({ id }) => id)
 }
 
-function read(uri: string): Promise<Answer> {
+function read(uri: string) {
   return modern(endpoint, READ, { uri })
 }
 
-async function contentsOf(uri: string): Promise<readonly Contents[]> {
+async function contentsOf(uri: string) {
   const { result } = (await read(uri)).json<{ result: { contents: readonly Contents[] } }>()
   return result.contents
 }
 
 /** The calls of a tool, as /metrics counts them. */
-async function counted(tool: string): Promise<{ ok: number; error: number }> {
+async function counted(tool: string) {
   const { text } = await request(`${base}/metrics`)
-  const of = (outcome: string): number => {
+  const of = (outcome: string) => {
     const labels = `tool="${tool}",outcome="${outcome}"`
     return metricOf(text, `gatehouse_hooks_tool_calls_total{${labels}}`) ?? 0
   }
@@ -202,7 +202,7 @@ await t.test('a part of a payload says what it is', async (t) => {
     const wrong = `gatehouse://events/${path}`
     t.match((await read(wrong)).json(), { error: { code: -32602, data: { uri: wrong } } }, path)
   }
-  const old = async (version: string): Promise<boolean> => {
+  const old = async (version: string) => {
     const headers = { 'MCP-Protocol-Version': version }
     const call = { name: GET, arguments: { id } }
     return (await legacy(endpoint, 'tools/call', call, headers)).text.includes('resource_link')
@@ -219,8 +219,7 @@ await t.test('stats: events and rejections by provider and hour', async (t) => {
   for (let n = 0; n < 3; n++) await send('{}', right, 'counted')
   for (let n = 0; n < 2; n++) await post(base, 'generic/counted', '{}')
   type Hour = { provider: string; hour: string; events: number; rejections: number }
-  const stats = async (args: Args = {}): Promise<readonly Hour[]> =>
-    (await give<{ stats: Hour[] }>(STATS, args)).stats
+  const stats = async (args: Args = {}) => (await give<{ stats: Hour[] }>(STATS, args)).stats
   const provider = 'generic:counted'
   // Rejections are written each second, and the test may run into the next hour.
   const rows = await until(async () => {
@@ -235,7 +234,7 @@ await t.test('stats: events and rejections by provider and hour', async (t) => {
 
 await t.test('health: whether what a provider sends comes in, and whether it did', async (t) => {
   type Health = { name: string; state: string; recent_rejections: number }
-  const health = async (args: Args = {}): Promise<readonly Health[]> =>
+  const health = async (args: Args = {}) =>
     (await give<{ providers: Health[] }>(HEALTH, args)).providers
   await addProvider(base, 'watched')
   const name = 'generic:watched'
@@ -254,7 +253,7 @@ await t.test('health: whether what a provider sends comes in, and whether it did
   const lan = (await health()).find((one) => one.name === 'generic:lan')
   t.match(lan, { state: 'ready', last_event_at: /^\d{4}-/ }, 'without a name, of every provider')
   // Counts are read again every second.
-  async function isAlike(): Promise<boolean> {
+  async function isAlike() {
     const { json } = await apiOf(base)('GET', '/providers')
     return isDeepStrictEqual(await give('list_providers'), json)
   }
@@ -347,7 +346,7 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
   const before = await counted(LIST)
   const missing: number[] = []
   // Each of them loads the others.
-  async function witness(): Promise<void> {
+  async function witness() {
     for (let n = 0; n < 10; n++) {
       const id = await note('load')
       if (!(await found(LIST, { limit: 10 })).includes(id)) missing.push(id)
@@ -374,10 +373,7 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
  * Sends events until the wait is over, because nobody outside sees when it begins. Returns the answer of
  * the wait and the ids of the events.
  */
-async function sendUntil<T>(
-  wait: Promise<T>,
-  one: () => Promise<number> = () => note('noise'),
-): Promise<{ result: T; ids: readonly number[] }> {
+async function sendUntil<T>(wait: Promise<T>, one: () => Promise<number> = () => note('noise')) {
   const ids: number[] = []
   let over = false
   const done = wait.finally(() => (over = true))
@@ -428,7 +424,7 @@ await t.test('wait: with a cursor, nothing between two waits is missed', async (
 })
 
 /** Starts a wait that no event of these tests ends at once. */
-function startWait({ url, token }: Endpoint, signal: AbortSignal): Promise<Response> {
+function startWait({ url, token }: Endpoint, signal: AbortSignal) {
   const params = {
     _meta: { ...META, progressToken: 1 },
     name: WAIT,
@@ -461,7 +457,7 @@ await t.test('wait: at another instance, also while its database is away', async
 
   const stream = await startWait(elsewhere, AbortSignal.timeout(60_000))
   let text = ''
-  async function listen(): Promise<void> {
+  async function listen() {
     for await (const chunk of stream.body ?? []) text += Buffer.from(chunk).toString()
   }
   const wait = listen()
@@ -513,12 +509,12 @@ await t.test('a database that does not answer, and one that fails', async (t) =>
 await t.test('what ends a wait early, and how many there may be', async (t) => {
   const waiting = await addEndpoint(base, 'waits')
   const other = await addEndpoint(base, 'other')
-  const limited = async (from: Endpoint): Promise<boolean> => {
+  const limited = async (from: Endpoint) => {
     const result = await callTool(from, WAIT, { timeout_s: 1 }, STREAM)
     return 'isError' in result && errorOf(result).code === 'rate_limited'
   }
   /** Once the head of its answer is there, it has its place. */
-  async function openWait(from: Endpoint): Promise<{ cut(): void; answer: Promise<string> }> {
+  async function openWait(from: Endpoint) {
     const controller = new AbortController()
     const answer = (await startWait(from, controller.signal)).text()
     // The test cuts connections: only callers that read the answer see the failure.

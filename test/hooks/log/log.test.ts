@@ -49,7 +49,7 @@ async function log(query: string) {
 }
 
 /** Which of these events the log lists. */
-async function listed(query: string, own: Ids): Promise<Ids> {
+async function listed(query: string, own: Ids) {
   return (await log(`limit=200&${query}`)).ids.filter((id) => own.includes(id))
 }
 
@@ -79,7 +79,7 @@ await t.test('filters by provider, type and time', async (t) => {
   const at = middle.received_at.toISOString()
   // The same instant as a clock two hours east of Greenwich shows it.
   const east = new Date(middle.received_at.getTime() + 7_200_000).toISOString()
-  const since = (event: Event): boolean => event.received_at >= middle.received_at
+  const since = (event: Event) => event.received_at >= middle.received_at
   const cases: readonly (readonly [string, (event: Event) => boolean])[] = [
     ['event_type=push%00', () => false],
     [
@@ -173,7 +173,7 @@ await t.test('the page: what there is, what is set, and how to take it away', as
 
 await t.test('filters as words', async (t) => {
   await addProvider(base, 'words', { open: true })
-  const invoice = (customer_name: string): string =>
+  const invoice = (customer_name: string) =>
     JSON.stringify({ data: { object: { customer_name, note: 'two words' } } })
   const globex = await send('words', 'invoice.paid', invoice('Globex'))
   const initech = await send('words', 'invoice.open', invoice('Initech'))
@@ -235,7 +235,7 @@ await t.test('days of a zone, and the counts of events', async (t) => {
 })
 
 await t.test('what is refused', async (t) => {
-  const cursor = (value: unknown): string =>
+  const cursor = (value: unknown) =>
     `cursor=${Buffer.from(JSON.stringify(value)).toString('base64url')}`
   const bad: Fields = {
     limit: '0 201 x 1.5 -1 1e2 0x10',
@@ -328,7 +328,7 @@ await t.test('a sender that invents a type for each event', async (t) => {
 })
 
 await t.test('an export has a line for each event, as the API gives it', async (t) => {
-  const exported = async (path: string): Promise<readonly { id: number }[]> => {
+  const exported = async (path: string) => {
     const { text } = await request(base + path, { headers: FRAGMENT })
     t.ok(text === '' || text.endsWith('\n'))
     const lines = text.split('\n').slice(0, -1)

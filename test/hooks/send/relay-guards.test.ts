@@ -20,7 +20,7 @@ const HANDSHAKE = {
 const WHOLE: RawOptions = { until: (text) => text.endsWith('}') }
 
 /** A request as bytes: Node's client takes an upgrade for itself. */
-function head(line: string, headers: Fields): string {
+function head(line: string, headers: Fields) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
@@ -32,7 +32,7 @@ t.test('who may not have the WebSocket', async (t) => {
   })
   const { host, port } = new URL(base)
   const path = `/relay?${new URLSearchParams(QUERY).toString()}`
-  const raw = async (line: string, headers: Fields): Promise<string> =>
+  const raw = async (line: string, headers: Fields) =>
     (await rawExchange(Number(port), head(line, { Host: host, ...headers }), WHOLE)).text
 
   await t.test('another Host and other sites', async (t) => {
@@ -116,10 +116,10 @@ t.test('who may not have the WebSocket', async (t) => {
 
   await t.test('nor behind a request that has no answer yet', async (t) => {
     const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
-    const goesOn = async (line: string): Promise<void> => {
+    const goesOn = async (line: string) => {
       const before = head(line, { Host: host })
       for (const content of [before + wanted, [before, wanted]]) {
-        const until = (text: string): boolean => /HTTP\/1\.1 426 [^]*\}$/.test(text)
+        const until = (text: string) => /HTTP\/1\.1 426 [^]*\}$/.test(text)
         const { text } = await rawExchange(Number(port), content, { until, timeoutMs: 1_000 })
         t.notMatch(text, 'HTTP/1.1 500', line)
       }
@@ -174,7 +174,7 @@ t.test('who may not have the WebSocket', async (t) => {
       [413, head(receiver, { ...continued, ...size }) + large],
       [413, head(receiver, chunked) + `800\r\n${large}\r\n0\r\n\r\n`],
     ]
-    const isClosed = async ([status, first]: readonly [number, string]): Promise<void> => {
+    const isClosed = async ([status, first]: readonly [number, string]) => {
       const answered = new RegExp(`^(HTTP/1\\.1 100 Continue\r\n\r\n)?HTTP/1\\.[01] ${status} `)
       for (const before of [first, head('GET /healthz', { Host: host }) + first]) {
         const { text, closed } = await rawExchange(Number(port), before + wanted)

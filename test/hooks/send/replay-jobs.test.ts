@@ -66,20 +66,20 @@ await postgres.query(env, 'alter table hooks.destinations alter timeout_s set de
 const api = apiOf(base)
 await addProvider(base, 'ci', { open: true })
 
-function target(path: string): string {
+function target(path: string) {
   return `http://127.0.0.1:${port}${path}`
 }
 
 const send = (type: string, body = '{}') => store(base, 'ci', body, { 'X-Event-Type': type })
 
-async function count(filter: object): Promise<Answer> {
+async function count(filter: object) {
   const { status, json } = await api<Answer>('POST', START, { ...filter, dry_run: true })
   if (status !== 200) throw new Error(`a dry run answered ${status}: ${JSON.stringify(json)}`)
   return json
 }
 
 /** Starts a job for the events that a dry run has counted. */
-async function start(filter: object, path: string, call = api): Promise<Job> {
+async function start(filter: object, path: string, call = api) {
   const { highest_id } = await count(filter)
   const body = { ...filter, highest_id, target_url: target(path) }
   const { status, json } = await call<Answer>('POST', START, body)
@@ -89,12 +89,12 @@ async function start(filter: object, path: string, call = api): Promise<Job> {
   return json.job
 }
 
-async function jobOf(id: string): Promise<Job> {
+async function jobOf(id: string) {
   return (await api<Job>('GET', `${JOBS}/${id}`)).json
 }
 
 /** The job once it has these values. */
-function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
+function untilJob({ id }: Job, wanted: Partial<Job>, call = api) {
   const have = async () => {
     const { json } = await call<Job>('GET', `${JOBS}/${id}`)
     const names = Object.keys(wanted) as (keyof Job)[]
@@ -104,19 +104,19 @@ function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
 }
 
 /** The events that came to a path, as they came. */
-function sentTo(path: string): readonly number[] {
+function sentTo(path: string) {
   return receiver.received
     .filter((one) => one.path === path)
     .map(({ headers }) => Number(headers['x-gatehouse-replay']))
 }
 
-const byId = (one: number, other: number): number => one - other
+const byId = (one: number, other: number) => one - other
 
-function answerHeld(): void {
+function answerHeld() {
   for (const answer of held.splice(0)) answer()
 }
 
-async function left(): Promise<string | undefined> {
+async function left() {
   const { text } = await request(`${base}/metrics`)
   return /^gatehouse_hooks_replay_job_left (\d+)$/m.exec(text)?.[1]
 }
