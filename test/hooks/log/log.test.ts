@@ -31,8 +31,10 @@ const FRAGMENT = { 'HX-Request': 'true' }
 
 const [, postgres] = backends
 const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
-await postgres.query(env, SEED)
-const stored = (await postgres.query(env, STORED)) as readonly Event[]
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
+await query(SEED)
+const stored = (await query(STORED)) as readonly Event[]
 const { hooks: base } = await startServer(t, { services: ['hooks'], env })
 const api = apiOf(base)
 
@@ -212,8 +214,7 @@ await t.test('days of a zone, and the counts of events', async (t) => {
   const own = 'provider=generic:days'
   const [d, c, b, a] = (await log(own)).ids
   // The day on which the clocks go forward has 23 hours.
-  await postgres.query(
-    env,
+  await query(
     `update hooks.events set received_at = (array['2026-03-28T22:59:59Z', '2026-03-28T23:00:00Z',
             '2026-03-29T21:59:59Z', '2026-03-29T22:00:00Z']::timestamptz[])[1 + id - $1]
       where provider = 'generic:days'`,
@@ -306,11 +307,8 @@ await t.test('a sender that invents a type for each event', async (t) => {
   for (const name of ['many', 'few']) await addProvider(base, name, { open: true })
   const known = `select provider, count(*)::int as n from hooks.event_types
                   where provider in ('generic:many', 'generic:few') group by 1 order by 2`
-  await postgres.query(
-    env,
-    `insert into hooks.event_types (provider, event_type)
-     select 'generic:many', 'made.up.' || n from generate_series(1, 498) n`,
-  )
+  await query(`insert into hooks.event_types (provider, event_type)
+     select 'generic:many', 'made.up.' || n from generate_series(1, 498) n`)
   const made: number[] = []
   for (let n = 499; n <= 502; n++) made.unshift(await send('many', `made.up.${n}`))
   await send('few', 'usual')
@@ -318,7 +316,7 @@ await t.test('a sender that invents a type for each event', async (t) => {
     { provider: 'generic:few', n: 1 },
     { provider: 'generic:many', n: 500 },
   ]
-  t.same(await postgres.query(env, known), kept, 'so many are kept, and others not concerned')
+  t.same(await query(known), kept, 'so many are kept, and others not concerned')
   t.same((await log('event_type=made.up.*')).ids, made, 'and all are found')
   t.same(
     (await log('event_type=made.up.502')).ids,
@@ -351,12 +349,9 @@ await t.test('an export has a line for each event, as the API gives it', async (
     'cross-origin-resource-policy': 'same-origin',
   })
 
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
+  await query(`insert into hooks.events (provider, trust, headers, payload, received_at)
      select 'generic:pages', 3, '[]', convert_to(repeat('x', 20000), 'UTF8'), now()
-       from generate_series(1, 250)`,
-  )
+       from generate_series(1, 250)`)
   for (const path of ['/log/export?limit=3', '/api/v1/events/export?text=xx']) {
     const found = (await exported(`${path}&provider=generic:pages`)).map(({ id }) => id)
     t.equal(found.length, 250, 'all that the filters choose, over many pages')
@@ -371,23 +366,20 @@ await t.test('an export has a line for each event, as the API gives it', async (
 // Last: it takes a table away.
 await t.test('an export that breaks off while its client reads slowly has no end', async (t) => {
   const rows = 60
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
+  await query(`insert into hooks.events (provider, trust, headers, payload, received_at)
      select 'generic:large', 3, '[]', convert_to(repeat('x', 1000000), 'UTF8'), now()
-       from generate_series(1, ${rows})`,
-  )
+       from generate_series(1, ${rows})`)
   const opened = Promise.withResolvers<IncomingMessage>()
   get(`${base}/log/export?provider=generic:large`, { agent: false }, opened.resolve)
   const incoming = await opened.promise
   t.equal(incoming.statusCode, 200)
   // Nothing is read here, so the server waits, and what is still in the table can be taken away.
-  await postgres.query(env, 'alter table hooks.events rename to events_away')
+  await query('alter table hooks.events rename to events_away')
   let bytes = 0
   let broken = false
   incoming.on('data', (chunk: Buffer) => (bytes += chunk.length))
   incoming.on('error', () => (broken = true))
   await until(() => broken, 'the connection to break off')
   t.ok(bytes < rows * 1_000_000, `${bytes} bytes came, not all`)
-  await postgres.query(env, 'alter table hooks.events_away rename to events')
+  await query('alter table hooks.events_away rename to events')
 })

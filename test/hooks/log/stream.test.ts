@@ -146,11 +146,6 @@ await t.test('comments, statuses and clients that come and go', async (t) => {
   await until(() => stream.events.slice(before).some(isStatus), 'the regular status')
 })
 
-function provider(name: string, known: Record<string, unknown>): Record<string, unknown> {
-  const fresh = { trust_mode: 'signed', enabled: true, recent_count: 0, last_event_at: null }
-  return { name, ...fresh, ...known }
-}
-
 function isStatus({ event }: StreamEvent) {
   return event === 'status'
 }

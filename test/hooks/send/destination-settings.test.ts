@@ -39,6 +39,8 @@ const { base, env, server } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
 const api = apiOf(base)
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
 await addProvider(base, 'lan', { open: true })
 let status = 204
 /** Says back what it was sent, as some receivers do. */
@@ -104,11 +106,8 @@ await t.test('what filters would have matched', async (t) => {
   t.match(refused, { status: 422, text: /Matches 1 of the last 3 events\./ })
   t.match(refused.text, /value="typed"/, 'what was typed stays')
 
-  await postgres.query(
-    env,
-    `insert into hooks.events (received_at, trust, provider, event_type, headers, payload)
-     select now(), 3, 'generic:lan', 'many', '[]', '{}' from generate_series(1, 1001)`,
-  )
+  await query(`insert into hooks.events (received_at, trust, provider, event_type, headers, payload)
+     select now(), 3, 'generic:lan', 'many', '[]', '{}' from generate_series(1, 1001)`)
   const most = 'Matches 1,000 of the last 1,000 events.'
   t.equal(await matches({ event_type: 'many' }), most, 'only the newest are counted')
 })
@@ -148,7 +147,7 @@ await t.test('a change keeps what it does not name, and the newest one wins', as
   const shown = { ordered: true, rate: 5, timeout_s: 30, url: `${CLOSED}in?token=«redacted»` }
   t.match(await listed(base, 'erp'), { event_types: ['a', 'b'], ...shown })
   const stored = `select url from hooks.destinations where name = 'erp'`
-  t.same(await postgres.query(env, stored), [{ url: hidden }], 'the hidden token stays')
+  t.same(await query(stored), [{ url: hidden }], 'the hidden token stays')
   const off = ['--unordered', '--rate=', '--event-type=']
   t.match(await destination(env, 'set', 'erp', ...off), { code: 0 })
   t.match(await listed(base, 'erp'), { event_types: [], ordered: false, rate: null })
@@ -397,8 +396,7 @@ await t.test('a template makes messages of events', async (t) => {
       ['https://hooks.slack.com/services/T0AB/B0CD/', 'slack'],
       ['https://discord.com/api/webhooks/123456789/', 'discord'],
     ] as const) {
-      const stored = () =>
-        postgres.query(env, 'select url from hooks.destinations where name = $1', [name])
+      const stored = () => query('select url from hooks.destinations where name = $1', [name])
       const members = { body_template: name, event_type: 'never', url: address + token }
       const hidden = `${address}«redacted»`
       t.match(await add(t, name, members), { url: hidden })
@@ -449,7 +447,7 @@ await t.test('a test is sent as a delivery is, and counts as none', async (t) =>
   const refused = await form('/-/test', { url: 'x' }, PART)
   t.match(refused, { status: 422, text: /^<div\s+id="test-result"[\s\S]*must be an http/ })
   const sent = receiver.received.length
-  await postgres.query(env, `update hooks.destinations set url = 'http://10.0.0.1/'`)
+  await query(`update hooks.destinations set url = 'http://10.0.0.1/'`)
   t.match((await api('POST', '/destinations/tried/test')).json, {
     outcome: 'refused',
     status: null,

@@ -61,8 +61,10 @@ const { port } = receiver
 const { base, env, server } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}`,
 })
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
 // The tests hold requests back: on a slow machine longer than the default of 10 s.
-await postgres.query(env, 'alter table hooks.destinations alter timeout_s set default 30')
+await query('alter table hooks.destinations alter timeout_s set default 30')
 const api = apiOf(base)
 await addProvider(base, 'ci', { open: true })
 
@@ -127,8 +129,7 @@ const signed = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json
 const last = await send('order')
 
 const insertMany = (provider: string, count: number) =>
-  postgres.query(
-    env,
+  query(
     `with made as (
        insert into hooks.events (provider, trust, headers, payload, received_at)
        select $1, 3, '[]', ''::bytea, now() from generate_series(1, $2)
@@ -294,10 +295,7 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   await until(() => held.length === 64, 'the first to be sent')
   await postForm(base, '/settings', { retention_max_rows: '1' })
   // What a destination is owed is spared for seven days of its age.
-  await postgres.query(
-    env,
-    `update hooks.events set received_at = received_at - interval '8 days'`,
-  )
+  await query(`update hooks.events set received_at = received_at - interval '8 days'`)
   await postForm(base, '/settings', { retention_max_rows: '2' })
   await until(async () => (await jobOf(job.id)).failed > 0, 'the removal')
   const over = await until(async () => {
@@ -308,18 +306,15 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   t.match(over, { ...FINISHED, count: 10_500, done: 10_500, waiting: 0 })
 
   const { json } = await api<{ jobs: readonly Job[] }>('GET', JOBS)
-  await postgres.query(
-    env,
-    `update hooks.replay_jobs set ended_at = ended_at - interval '8 days'
-      where destination <> 'replay:${job.id}'`,
-  )
+  await query(`update hooks.replay_jobs set ended_at = ended_at - interval '8 days'
+      where destination <> 'replay:${job.id}'`)
   await postForm(base, '/settings', { retention_max_rows: '3' })
   await until(async () => {
     const now = await api<{ jobs: readonly Job[] }>('GET', JOBS)
     return now.json.jobs.length === 1
   }, 'the old jobs to go')
   t.ok(json.jobs.length > 3)
-  const rows = () => postgres.query(env, `select 1 from hooks.destinations where kind = 'replay'`)
+  const rows = () => query(`select 1 from hooks.destinations where kind = 'replay'`)
   await until(async () => (await rows()).length === 1, 'their rows to go')
 })
 
