@@ -70,6 +70,8 @@ async function give<T>(tool: string, args: Args = {}, headers = {}) {
   const result = await callTool(sender, tool, args, headers)
   return result['structuredContent'] as unknown as T
 }
+/** The id of the event that a wait has given. */
+const idIn = (result: Json) => Number(result['structuredContent']?.['event']?.['id'])
 const blocks = (result: Json) => result['content'] as unknown as readonly Block[]
 const list = (args: Args = {}) => give<Listed>(LIST, args)
 const wait = (args: Args): Promise<Waited> => give(WAIT, { timeout_s: 1, ...args }, STREAM)
@@ -78,14 +80,10 @@ async function found(tool: string, args: Args) {
   return (await give<Listed>(tool, args)).events.map(({ id }) => id)
 }
 
-function read(uri: string) {
-  return modern(endpoint, READ, { uri })
-}
+const read = (uri: string) => modern(endpoint, READ, { uri })
 
-async function contentsOf(uri: string) {
-  const { result } = (await read(uri)).json<{ result: { contents: readonly Contents[] } }>()
-  return result.contents
-}
+const contentsOf = async (uri: string) =>
+  (await read(uri)).json<{ result: { contents: readonly Contents[] } }>().result.contents
 
 /** The calls of a tool, as /metrics counts them. */
 async function counted(tool: string) {
@@ -152,13 +150,14 @@ await t.test('long payloads: a beginning, and a link for each MiB', async (t) =>
   ]
   for (const [what, body, parts] of cases) {
     const result = await callTool(endpoint, GET, { id: await send(body) })
-    const { payload, payload_encoding, payload_omitted_bytes } = result[
-      'structuredContent'
-    ] as unknown as {
+    type Beginning = {
       payload: string
       payload_encoding: 'utf8' | 'base64'
       payload_omitted_bytes: number
     }
+    const { payload, payload_encoding, payload_omitted_bytes } = result[
+      'structuredContent'
+    ] as unknown as Beginning
     const [all, shown] = [Buffer.from(body), Buffer.from(payload, payload_encoding)]
     t.equal(payload_encoding, typeof body === 'string' ? 'utf8' : 'base64', what)
     t.ok(all.subarray(0, shown.length).equals(shown), `${what}: a beginning, no half character`)
@@ -281,11 +280,8 @@ await t.test('search: text, members and headers', async (t) => {
   }
   const all = await give<Listed>(SEARCH, { text: 'evt_1', provider: 'generic:lan' })
   t.match(all, { searched_to: null }, 'all were searched')
-  const previews = ['evt_1 and no JSON', object]
-  t.same(
-    all.events.map(({ preview }) => preview),
-    previews,
-  )
+  const previews = all.events.map(({ preview }) => preview)
+  t.same(previews, ['evt_1 and no JSON', object])
   const { next_cursor: cursor } = await give<Listed>(SEARCH, { text: 'evt_1', limit: 2 })
   const rest = await give(SEARCH, { text: 'evt_1', limit: 2, cursor })
   t.match(rest, { events: [{ id: paid }], next_cursor: null })
@@ -388,9 +384,8 @@ await t.test('wait: the next event that matches ends it', async (t) => {
   const before = await note('noise')
   for (const headers of [STREAM, {}]) {
     const { result, ids } = await sendUntil(callTool(endpoint, WAIT, { timeout_s: 55 }, headers))
-    const { event } = result['structuredContent'] as unknown as { event: { id: number } }
-    t.ok(event.id > before, 'nothing of before the call')
-    t.ok(ids.includes(event.id))
+    t.ok(idIn(result) > before, 'nothing of before the call')
+    t.ok(ids.includes(idIn(result)))
     t.match(blocks(result)[1]?.text, /untrusted/)
   }
   const lan = wait({ timeout_s: 55, provider: 'generic:lan', event_type: 'wanted' })
@@ -425,11 +420,8 @@ await t.test('wait: with a cursor, nothing between two waits is missed', async (
 
 /** Starts a wait that no event of these tests ends at once. */
 function startWait({ url, token }: Endpoint, signal: AbortSignal) {
-  const params = {
-    _meta: { ...META, progressToken: 1 },
-    name: WAIT,
-    arguments: { timeout_s: 55 },
-  }
+  const _meta = { ...META, progressToken: 1 }
+  const params = { _meta, name: WAIT, arguments: { timeout_s: 55 } }
   return fetch(url, {
     method: 'POST',
     signal,
@@ -452,8 +444,7 @@ await t.test('wait: at another instance, also while its database is away', async
   const elsewhere = { ...endpoint, url: endpoint.url.replace(base, far) }
   const next = callTool(elsewhere, WAIT, { timeout_s: 55 }, STREAM)
   const { result, ids } = await sendUntil(next)
-  const { event } = result['structuredContent'] as unknown as { event: { id: number } }
-  t.ok(ids.includes(event.id), 'an event that another instance received')
+  t.ok(ids.includes(idIn(result)), 'an event that another instance received')
 
   const stream = await startWait(elsewhere, AbortSignal.timeout(60_000))
   let text = ''

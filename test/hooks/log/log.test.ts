@@ -318,11 +318,8 @@ await t.test('a sender that invents a type for each event', async (t) => {
   ]
   t.same(await query(known), kept, 'so many are kept, and others not concerned')
   t.same((await log('event_type=made.up.*')).ids, made, 'and all are found')
-  t.same(
-    (await log('event_type=made.up.502')).ids,
-    made.slice(0, 1),
-    'also by a type that is not kept',
-  )
+  const [newest] = made
+  t.same((await log('event_type=made.up.502')).ids, [newest], 'also one whose type is not kept')
 })
 
 await t.test('an export has a line for each event, as the API gives it', async (t) => {
@@ -355,11 +352,8 @@ await t.test('an export has a line for each event, as the API gives it', async (
   for (const path of ['/log/export?limit=3', '/api/v1/events/export?text=xx']) {
     const found = (await exported(`${path}&provider=generic:pages`)).map(({ id }) => id)
     t.equal(found.length, 250, 'all that the filters choose, over many pages')
-    t.same(
-      found,
-      found.toSorted((a, b) => b - a),
-      'newest first',
-    )
+    const newestFirst = found.toSorted((a, b) => b - a)
+    t.same(found, newestFirst)
   }
 })
 

@@ -155,20 +155,20 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   })
 
   await t.test('searches of a page of this site, links that are followed, programs', async (t) => {
-    const status = async (query: string, headers: Record<string, string>) =>
-      (await request(`${base}/log?${query}`, { headers })).status
-    t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
-    t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
-    t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
-    t.equal(await status('rejected=1&text=obj_1', own(base).headers), 200, 'our page')
-    t.equal(await status('rejected=1&text=obj_1', { 'HX-Request': 'true' }), 200, 'htmx')
-    const old = {
-      'User-Agent': 'Mozilla/5.0 (old)',
-      'Accept-Language': 'en',
-      ...own(base).headers,
+    const { headers: ours } = own(base)
+    const old = { 'User-Agent': 'Mozilla/5.0 (old)', 'Accept-Language': 'en', ...ours }
+    for (const [what, query, headers] of [
+      ['a part of our page', 'text=obj_1', fetchedBy('same-origin', 'empty')],
+      ['a link', 'text=obj_1', fetchedBy('cross-site', 'document')],
+      ['the address bar', 'text=obj_1', fetchedBy('none', 'document')],
+      ['our page', 'rejected=1&text=obj_1', ours],
+      ['htmx', 'rejected=1&text=obj_1', { 'HX-Request': 'true' }],
+      ['our page in an old browser', 'text=obj_1', old],
+      ['the log without a search', 'provider=chat', {}],
+    ] as const) {
+      const { status } = await request(`${base}/log?${query}`, { headers })
+      t.equal(status, 200, what)
     }
-    t.equal(await status('text=obj_1', old), 200, 'our page in an old browser')
-    t.equal(await status('provider=chat', {}), 200, 'the log without a search')
     for (const headers of [
       {},
       { 'User-Agent': 'curl/8.14.1', Accept: '*/*' },

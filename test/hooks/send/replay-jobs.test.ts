@@ -25,20 +25,13 @@ interface Job {
   state: string
   target: string
   count: number
-  done: number
   delivered: number
   failed: number
-  failed_ids: readonly number[]
-  waiting: number
-  last_status: number | null
   last_detail: string | null
-  started_at: string
   ended_at: string | null
 }
 
 interface Answer {
-  count: number | null
-  more: boolean
   highest_id: number | null
   job: Job | null
 }
