@@ -109,7 +109,7 @@ async function startSoaked(owner: Owner) {
   const server = await startBenchServer(owner, variables, ['hooks', 'links', 'ops'], (text) => {
     lines += text.split('\n').length - 1
   })
-  await addDestination(env, 'soaked', `http://127.0.0.1:${receiver.port}/`)
+  await addDestination(server.hooks, 'soaked', `http://127.0.0.1:${receiver.port}/`)
   await postForm(server.hooks, '/settings', { retention_max_rows: String(KEPT) })
   return { sender, env, server, doctor, lines: () => lines }
 }

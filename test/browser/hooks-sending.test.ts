@@ -1,7 +1,6 @@
 import { t } from 'tap'
-import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
-import { destination, untilListed } from '../helpers/destinations.ts'
+import { addDestination, destination, retry, untilListed } from '../helpers/destinations.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
@@ -67,20 +66,17 @@ await t.test('the page of a destination', async (t) => {
   answers['/in'] = 503
   /** The last of their tries is made at once for those that wait. */
   async function giveUp(waiting: number) {
-    await untilListed(env, 'erp', { waiting, last_status: 503 })
+    await untilListed(base, 'erp', { waiting, last_status: 503 })
     await postgres.query(env, 'update hooks.destination_deliveries set tries = 7')
-    await destination(env, 'retry', 'erp')
+    await retry(base, 'erp')
   }
-  await apiOf(base)('POST', '/destinations', {
-    name: 'erp',
-    url: `${receiver.url}/in`,
-    event_types: ['invoice.*', 'push'],
-  })
+  const event_types = ['invoice.*', 'push']
+  await addDestination(base, 'erp', `${receiver.url}/in`, { event_types })
   for (const type of ['push', 'invoice.paid', 'invoice.failed']) {
     await send(base, 'generic/lan', '{}', { 'X-Event-Type': type })
   }
   await giveUp(3)
-  await untilListed(env, 'erp', { dead: 3 })
+  await untilListed(base, 'erp', { dead: 3 })
   await t.test('it is live, and the ticked ones are tried again', async (t) => {
     await page.goto(`${base}/destinations/erp?state=dead`)
     await page.click('#edit > summary')

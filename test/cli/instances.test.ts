@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCliProcess } from '../helpers/cli.ts'
+import { refuseCommands, runCliProcess, runOk } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import { addDestination, eventOf } from '../helpers/destinations.ts'
+import { eventOf } from '../helpers/destinations.ts'
 import { request } from '../helpers/http.ts'
 
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
@@ -59,7 +59,7 @@ await t.test('instances share the listeners', async (t: Test) => {
     ...sender.env,
     HOOKS_REPLAY_TARGETS: `127.0.0.1:${target.port}`,
   }
-  await addDestination(env, 'copy', target.url)
+  await runOk(['destination', 'add', 'copy', target.url], { env })
   const flags = ['--instances', String(COUNT)]
   const services = ['hooks'] as const
   const server = await startServerProcess(t, { env, services, flags, readyMs: 120_000 })

@@ -1,13 +1,13 @@
+import { apiOf } from './api.ts'
 import { runCli } from './cli.ts'
 import type { CliResult } from './cli.ts'
 import type { Env } from './program.ts'
+import { expectStatus } from './refusals.ts'
 import type { Received } from './replays.ts'
-import { noteSeen, until } from './until.ts'
+import { until } from './until.ts'
 
-/** A destination as `destination list --json` prints it. */
+/** A destination as the API shows it. */
 export type Listed = {
-  readonly name: string
-  readonly url: string
   readonly disabled_by: string | null
   readonly failing: boolean
   readonly position: number
@@ -15,7 +15,6 @@ export type Listed = {
   readonly waiting: number
   readonly dead: number
   readonly gap: number
-  readonly gap_through: number | null
   readonly last_status: number | null
   readonly last_detail: string | null
 }
@@ -30,38 +29,40 @@ export function destination(env: Env, ...words: readonly string[]): Promise<CliR
   return runCli(['destination', ...words], { env })
 }
 
-/** Adds a destination; throws when it is refused. */
+/** Adds a destination by the API of the service at `base`; gives it as the answer shows it. */
 export async function addDestination(
-  env: Env,
+  base: string,
   name: string,
   url: string,
-  ...flags: readonly string[]
-): Promise<void> {
-  const { code, stderr } = await destination(env, 'add', name, url, ...flags)
-  if (code !== 0) throw new Error(`destination add ended with ${code}: ${stderr}`)
+  members: object = {},
+): Promise<unknown> {
+  const made = apiOf(base)('POST', '/destinations', { name, url, ...members })
+  return (await expectStatus(201, made, name)).json
+}
+
+/** Tries again what waits for a destination, or what `body` chooses. */
+export async function retry(base: string, name: string, body: object = {}): Promise<unknown> {
+  const retried = apiOf(base)('POST', `/destinations/${name}/retry`, body)
+  return (await expectStatus(200, retried, name)).json
 }
 
 /** What is listed of a destination. */
-export async function listed(env: Env, name: string): Promise<Listed> {
-  const { stdout } = await destination(env, 'list', '--json')
-  const rows: readonly Listed[] = JSON.parse(stdout)
-  const row = rows.find((one) => one.name === name)
-  if (row === undefined) throw new Error(`destination list has no "${name}"`)
-  return row
+export async function listed(base: string, name: string): Promise<Listed> {
+  const found = apiOf(base)<Listed>('GET', `/destinations/${name}`)
+  return (await expectStatus(200, found, name)).json
 }
 
 /** Waits until a destination is listed with these values. */
 export function untilListed(
-  env: Env,
+  base: string,
   name: string,
   expected: Partial<Listed>,
   timeoutMs = 15_000,
 ): Promise<Listed> {
   const names = Object.keys(expected) as (keyof Listed)[]
   const fitting = async () => {
-    const row = await listed(env, name)
-    noteSeen(`listed: ${JSON.stringify(row)}`)
+    const row = await listed(base, name)
     return names.every((one) => row[one] === expected[one]) && row
   }
-  return until(fitting, `${name} with ${JSON.stringify(expected)}`, timeoutMs, 200)
+  return until(fitting, `${name} with ${JSON.stringify(expected)}`, timeoutMs, 100)
 }

@@ -9,13 +9,7 @@ import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
-import {
-  addDestination,
-  destination,
-  eventOf,
-  listed,
-  untilListed,
-} from '../helpers/destinations.ts'
+import { addDestination, eventOf, listed, retry, untilListed } from '../helpers/destinations.ts'
 import { startReceiver } from '../helpers/replays.ts'
 
 const STREAM = 'orders'
@@ -129,8 +123,8 @@ await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test
   for (let round = 1; round <= ROUNDS; round++) {
     const server = await startServerProcess(t, { services: ['hooks'], env })
     if (round === 1) {
-      await addDestination(env, 'any', `${receiver.url}/any`)
-      await addDestination(env, 'row', `${receiver.url}/row`, '--ordered')
+      await addDestination(server.hooks, 'any', `${receiver.url}/any`)
+      await addDestination(server.hooks, 'row', `${receiver.url}/row`, { ordered: true })
     }
     const base = () => server.hooks
     const load = startLoad(t, { base, sender, senders: 4, restMs: 10 })
@@ -156,13 +150,13 @@ await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test
   }
   // Those that failed twice would wait for minutes.
   async function isOver(name: string) {
-    await destination(env, 'retry', name)
-    const { waiting, position } = await listed(env, name)
+    await retry(server.hooks, name)
+    const { waiting, position } = await listed(server.hooks, name)
     return waiting === 0 && position >= Math.max(...acked)
   }
   for (const name of ['any', 'row']) {
     await until(() => isOver(name), `all of ${name}`, ARRIVAL_MS, 1_000)
-    await untilListed(env, name, { waiting: 0, dead: 0, gap: 0, disabled_by: null })
+    await untilListed(server.hooks, name, { waiting: 0, dead: 0, gap: 0, disabled_by: null })
     t.same(missing(`/${name}`), [], `all of ${acked.length} acknowledged came to ${name}`)
   }
   const row = got('/row')

@@ -63,34 +63,32 @@ const sender = await addEndpoint(base, 'sender', { allow_replay: 'true' })
 
 const send = (body: Bytes, headers: Record<string, string> = {}, name = 'lan') =>
   store(base, name, body, headers)
-const note = (type: string): Promise<number> => send('{}', { 'X-Event-Type': type })
+const note = (type: string) => send('{}', { 'X-Event-Type': type })
 
 /** What a tool gives as structured content. */
-async function give<T>(tool: string, args: Args = {}, headers = {}): Promise<T> {
+async function give<T>(tool: string, args: Args = {}, headers = {}) {
   const result = await callTool(sender, tool, args, headers)
   return result['structuredContent'] as unknown as T
 }
-const blocks = (result: Json): readonly Block[] => result['content'] as unknown as readonly Block[]
-const list = (args: Args = {}): Promise<Listed> => give<Listed>(LIST, args)
+/** The id of the event that a wait has given. */
+const idIn = (result: Json) => Number(result['structuredContent']?.['event']?.['id'])
+const blocks = (result: Json) => result['content'] as unknown as readonly Block[]
+const list = (args: Args = {}) => give<Listed>(LIST, args)
 const wait = (args: Args): Promise<Waited> => give(WAIT, { timeout_s: 1, ...args }, STREAM)
 
-async function found(tool: string, args: Args): Promise<readonly number[]> {
+async function found(tool: string, args: Args) {
   return (await give<Listed>(tool, args)).events.map(({ id }) => id)
 }
 
-function read(uri: string): Promise<Answer> {
-  return modern(endpoint, READ, { uri })
-}
+const read = (uri: string) => modern(endpoint, READ, { uri })
 
-async function contentsOf(uri: string): Promise<readonly Contents[]> {
-  const { result } = (await read(uri)).json<{ result: { contents: readonly Contents[] } }>()
-  return result.contents
-}
+const contentsOf = async (uri: string) =>
+  (await read(uri)).json<{ result: { contents: readonly Contents[] } }>().result.contents
 
 /** The calls of a tool, as /metrics counts them. */
-async function counted(tool: string): Promise<{ ok: number; error: number }> {
+async function counted(tool: string) {
   const { text } = await request(`${base}/metrics`)
-  const of = (outcome: string): number => {
+  const of = (outcome: string) => {
     const labels = `tool="${tool}",outcome="${outcome}"`
     return metricOf(text, `gatehouse_hooks_tool_calls_total{${labels}}`) ?? 0
   }
@@ -152,13 +150,14 @@ await t.test('long payloads: a beginning, and a link for each MiB', async (t) =>
   ]
   for (const [what, body, parts] of cases) {
     const result = await callTool(endpoint, GET, { id: await send(body) })
-    const { payload, payload_encoding, payload_omitted_bytes } = result[
-      'structuredContent'
-    ] as unknown as {
+    type Beginning = {
       payload: string
       payload_encoding: 'utf8' | 'base64'
       payload_omitted_bytes: number
     }
+    const { payload, payload_encoding, payload_omitted_bytes } = result[
+      'structuredContent'
+    ] as unknown as Beginning
     const [all, shown] = [Buffer.from(body), Buffer.from(payload, payload_encoding)]
     t.equal(payload_encoding, typeof body === 'string' ? 'utf8' : 'base64', what)
     t.ok(all.subarray(0, shown.length).equals(shown), `${what}: a beginning, no half character`)
@@ -202,7 +201,7 @@ await t.test('a part of a payload says what it is', async (t) => {
     const wrong = `gatehouse://events/${path}`
     t.match((await read(wrong)).json(), { error: { code: -32602, data: { uri: wrong } } }, path)
   }
-  const old = async (version: string): Promise<boolean> => {
+  const old = async (version: string) => {
     const headers = { 'MCP-Protocol-Version': version }
     const call = { name: GET, arguments: { id } }
     return (await legacy(endpoint, 'tools/call', call, headers)).text.includes('resource_link')
@@ -219,8 +218,7 @@ await t.test('stats: events and rejections by provider and hour', async (t) => {
   for (let n = 0; n < 3; n++) await send('{}', right, 'counted')
   for (let n = 0; n < 2; n++) await post(base, 'generic/counted', '{}')
   type Hour = { provider: string; hour: string; events: number; rejections: number }
-  const stats = async (args: Args = {}): Promise<readonly Hour[]> =>
-    (await give<{ stats: Hour[] }>(STATS, args)).stats
+  const stats = async (args: Args = {}) => (await give<{ stats: Hour[] }>(STATS, args)).stats
   const provider = 'generic:counted'
   // Rejections are written each second, and the test may run into the next hour.
   const rows = await until(async () => {
@@ -235,7 +233,7 @@ await t.test('stats: events and rejections by provider and hour', async (t) => {
 
 await t.test('health: whether what a provider sends comes in, and whether it did', async (t) => {
   type Health = { name: string; state: string; recent_rejections: number }
-  const health = async (args: Args = {}): Promise<readonly Health[]> =>
+  const health = async (args: Args = {}) =>
     (await give<{ providers: Health[] }>(HEALTH, args)).providers
   await addProvider(base, 'watched')
   const name = 'generic:watched'
@@ -254,7 +252,7 @@ await t.test('health: whether what a provider sends comes in, and whether it did
   const lan = (await health()).find((one) => one.name === 'generic:lan')
   t.match(lan, { state: 'ready', last_event_at: /^\d{4}-/ }, 'without a name, of every provider')
   // Counts are read again every second.
-  async function isAlike(): Promise<boolean> {
+  async function isAlike() {
     const { json } = await apiOf(base)('GET', '/providers')
     return isDeepStrictEqual(await give('list_providers'), json)
   }
@@ -282,11 +280,8 @@ await t.test('search: text, members and headers', async (t) => {
   }
   const all = await give<Listed>(SEARCH, { text: 'evt_1', provider: 'generic:lan' })
   t.match(all, { searched_to: null }, 'all were searched')
-  const previews = ['evt_1 and no JSON', object]
-  t.same(
-    all.events.map(({ preview }) => preview),
-    previews,
-  )
+  const previews = all.events.map(({ preview }) => preview)
+  t.same(previews, ['evt_1 and no JSON', object])
   const { next_cursor: cursor } = await give<Listed>(SEARCH, { text: 'evt_1', limit: 2 })
   const rest = await give(SEARCH, { text: 'evt_1', limit: 2, cursor })
   t.match(rest, { events: [{ id: paid }], next_cursor: null })
@@ -347,7 +342,7 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
   const before = await counted(LIST)
   const missing: number[] = []
   // Each of them loads the others.
-  async function witness(): Promise<void> {
+  async function witness() {
     for (let n = 0; n < 10; n++) {
       const id = await note('load')
       if (!(await found(LIST, { limit: 10 })).includes(id)) missing.push(id)
@@ -374,10 +369,7 @@ await t.test('a call after an acknowledged delivery shows it, under load', async
  * Sends events until the wait is over, because nobody outside sees when it begins. Returns the answer of
  * the wait and the ids of the events.
  */
-async function sendUntil<T>(
-  wait: Promise<T>,
-  one: () => Promise<number> = () => note('noise'),
-): Promise<{ result: T; ids: readonly number[] }> {
+async function sendUntil<T>(wait: Promise<T>, one: () => Promise<number> = () => note('noise')) {
   const ids: number[] = []
   let over = false
   const done = wait.finally(() => (over = true))
@@ -392,9 +384,8 @@ await t.test('wait: the next event that matches ends it', async (t) => {
   const before = await note('noise')
   for (const headers of [STREAM, {}]) {
     const { result, ids } = await sendUntil(callTool(endpoint, WAIT, { timeout_s: 55 }, headers))
-    const { event } = result['structuredContent'] as unknown as { event: { id: number } }
-    t.ok(event.id > before, 'nothing of before the call')
-    t.ok(ids.includes(event.id))
+    t.ok(idIn(result) > before, 'nothing of before the call')
+    t.ok(ids.includes(idIn(result)))
     t.match(blocks(result)[1]?.text, /untrusted/)
   }
   const lan = wait({ timeout_s: 55, provider: 'generic:lan', event_type: 'wanted' })
@@ -428,12 +419,9 @@ await t.test('wait: with a cursor, nothing between two waits is missed', async (
 })
 
 /** Starts a wait that no event of these tests ends at once. */
-function startWait({ url, token }: Endpoint, signal: AbortSignal): Promise<Response> {
-  const params = {
-    _meta: { ...META, progressToken: 1 },
-    name: WAIT,
-    arguments: { timeout_s: 55 },
-  }
+function startWait({ url, token }: Endpoint, signal: AbortSignal) {
+  const _meta = { ...META, progressToken: 1 }
+  const params = { _meta, name: WAIT, arguments: { timeout_s: 55 } }
   return fetch(url, {
     method: 'POST',
     signal,
@@ -456,12 +444,11 @@ await t.test('wait: at another instance, also while its database is away', async
   const elsewhere = { ...endpoint, url: endpoint.url.replace(base, far) }
   const next = callTool(elsewhere, WAIT, { timeout_s: 55 }, STREAM)
   const { result, ids } = await sendUntil(next)
-  const { event } = result['structuredContent'] as unknown as { event: { id: number } }
-  t.ok(ids.includes(event.id), 'an event that another instance received')
+  t.ok(ids.includes(idIn(result)), 'an event that another instance received')
 
   const stream = await startWait(elsewhere, AbortSignal.timeout(60_000))
   let text = ''
-  async function listen(): Promise<void> {
+  async function listen() {
     for await (const chunk of stream.body ?? []) text += Buffer.from(chunk).toString()
   }
   const wait = listen()
@@ -513,12 +500,12 @@ await t.test('a database that does not answer, and one that fails', async (t) =>
 await t.test('what ends a wait early, and how many there may be', async (t) => {
   const waiting = await addEndpoint(base, 'waits')
   const other = await addEndpoint(base, 'other')
-  const limited = async (from: Endpoint): Promise<boolean> => {
+  const limited = async (from: Endpoint) => {
     const result = await callTool(from, WAIT, { timeout_s: 1 }, STREAM)
     return 'isError' in result && errorOf(result).code === 'rate_limited'
   }
   /** Once the head of its answer is there, it has its place. */
-  async function openWait(from: Endpoint): Promise<{ cut(): void; answer: Promise<string> }> {
+  async function openWait(from: Endpoint) {
     const controller = new AbortController()
     const answer = (await startWait(from, controller.signal)).text()
     // The test cuts connections: only callers that read the answer see the failure.

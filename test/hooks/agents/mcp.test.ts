@@ -39,7 +39,7 @@ t.test('refused requests', async (t) => {
   const call = 'POST /mcp/agent'
   const padding = ' '.repeat(1024 * 1024 - PING.length)
   const bearer = { Authorization: `Bearer ${token}` }
-  const state = async (): Promise<string> => (await modern(endpoint, 'tools/list')).text
+  const state = async () => (await modern(endpoint, 'tools/list')).text
   const sneaking = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'same-origin' }
   await refuseAll(t, { service: 'hooks', base, headers: bearer, state }, [
     [{ call, body: PING, headers: { Host: 'evil.example' } }, 403],
@@ -211,7 +211,7 @@ const url = new URL(endpoint.url)
 const send = () => store(base, 'lan')
 
 /** Lists and calls every tool; the clients themselves validate structured content by its schema. */
-async function useEverything(t: Test, client: Official): Promise<void> {
+async function useEverything(t: Test, client: Official) {
   t.teardown(() => client.close())
   t.equal(client.getServerVersion()?.name, 'gatehouse')
   t.match(client.getInstructions(), /untrusted/)
@@ -242,7 +242,7 @@ async function useEverything(t: Test, client: Official): Promise<void> {
       return result
     },
   }
-  function call(name: string, args: Record<string, unknown>): Promise<object> {
+  function call(name: string, args: Record<string, unknown>) {
     return client.callTool({ name, arguments: args })
   }
   t.same(names, Object.keys(calls), 'every tool is called here')
@@ -329,7 +329,7 @@ t.test('the settings page makes an endpoint and shows its token once', async (t)
       },
     },
   })
-  const settings = async (): Promise<string> => (await request(`${base}/settings`)).text
+  const settings = async () => (await request(`${base}/settings`)).text
   const row = /id="card-of-desk"[\s\S]*?<dd>read and replay<\/dd>[\s\S]*?<dd>never<\/dd>/
   t.match(await settings(), row)
   t.notMatch(await settings(), token)
@@ -357,7 +357,7 @@ t.test('all instances know and forget a token, of which the hash is kept', async
   const second = await startServer(t, { services: ['hooks'], env })
   const made = await addEndpoint(base, 'shared')
   const there = { ...made, url: made.url.replace(base, second.hooks) }
-  const status = async (at: Endpoint): Promise<number> => (await modern(at, 'tools/list')).status
+  const status = async (at: Endpoint) => (await modern(at, 'tools/list')).status
   await until(async () => (await status(there)) === 200, 'the other instance to know the token')
   const rows = await postgres.query(
     env,

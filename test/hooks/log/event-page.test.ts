@@ -12,14 +12,14 @@ for (const name of ['one', 'two', 'alone']) await addProvider(base, name, { open
 const store = (name: string, body: string | Uint8Array, headers = {}) =>
   storeAt(base, name, body, headers)
 
-async function pageOf(path: string): Promise<string> {
+async function pageOf(path: string) {
   const { status, text } = await request(`${base}/log/${path}`)
   if (status !== 200) throw new Error(`GET /log/${path} answered ${status}, expected 200`)
   return text
 }
 
 /** Where the links to other events lead, in their order. */
-async function neighboursOf(id: number): Promise<readonly string[]> {
+async function neighboursOf(id: number) {
   const nav = /<nav class="neighbours".*?<\/nav>/s.exec(await pageOf(String(id)))?.[0] ?? ''
   return [...nav.matchAll(/<a(?: rel="(\w+)")? href="\/log\/(\d+)">/g)].map(
     ([, rel = 'provider', to = '']) => `${rel} ${to}`,
@@ -204,7 +204,7 @@ await t.test('two events are compared', async (t) => {
     t.equal((await differences(many, other)).rows.length, 200, 'too many to be aligned')
 
     const name = 'n'.repeat(5_000)
-    const below = (count: number, value: unknown): Promise<number> => {
+    const below = (count: number, value: unknown) => {
       const members = Array.from({ length: count }, (_, at) => [`m${at}`, value])
       return store('one', JSON.stringify({ [name]: Object.fromEntries(members) }))
     }

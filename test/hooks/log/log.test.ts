@@ -31,8 +31,10 @@ const FRAGMENT = { 'HX-Request': 'true' }
 
 const [, postgres] = backends
 const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
-await postgres.query(env, SEED)
-const stored = (await postgres.query(env, STORED)) as readonly Event[]
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
+await query(SEED)
+const stored = (await query(STORED)) as readonly Event[]
 const { hooks: base } = await startServer(t, { services: ['hooks'], env })
 const api = apiOf(base)
 
@@ -49,7 +51,7 @@ async function log(query: string) {
 }
 
 /** Which of these events the log lists. */
-async function listed(query: string, own: Ids): Promise<Ids> {
+async function listed(query: string, own: Ids) {
   return (await log(`limit=200&${query}`)).ids.filter((id) => own.includes(id))
 }
 
@@ -79,7 +81,7 @@ await t.test('filters by provider, type and time', async (t) => {
   const at = middle.received_at.toISOString()
   // The same instant as a clock two hours east of Greenwich shows it.
   const east = new Date(middle.received_at.getTime() + 7_200_000).toISOString()
-  const since = (event: Event): boolean => event.received_at >= middle.received_at
+  const since = (event: Event) => event.received_at >= middle.received_at
   const cases: readonly (readonly [string, (event: Event) => boolean])[] = [
     ['event_type=push%00', () => false],
     [
@@ -173,7 +175,7 @@ await t.test('the page: what there is, what is set, and how to take it away', as
 
 await t.test('filters as words', async (t) => {
   await addProvider(base, 'words', { open: true })
-  const invoice = (customer_name: string): string =>
+  const invoice = (customer_name: string) =>
     JSON.stringify({ data: { object: { customer_name, note: 'two words' } } })
   const globex = await send('words', 'invoice.paid', invoice('Globex'))
   const initech = await send('words', 'invoice.open', invoice('Initech'))
@@ -212,8 +214,7 @@ await t.test('days of a zone, and the counts of events', async (t) => {
   const own = 'provider=generic:days'
   const [d, c, b, a] = (await log(own)).ids
   // The day on which the clocks go forward has 23 hours.
-  await postgres.query(
-    env,
+  await query(
     `update hooks.events set received_at = (array['2026-03-28T22:59:59Z', '2026-03-28T23:00:00Z',
             '2026-03-29T21:59:59Z', '2026-03-29T22:00:00Z']::timestamptz[])[1 + id - $1]
       where provider = 'generic:days'`,
@@ -235,7 +236,7 @@ await t.test('days of a zone, and the counts of events', async (t) => {
 })
 
 await t.test('what is refused', async (t) => {
-  const cursor = (value: unknown): string =>
+  const cursor = (value: unknown) =>
     `cursor=${Buffer.from(JSON.stringify(value)).toString('base64url')}`
   const bad: Fields = {
     limit: '0 201 x 1.5 -1 1e2 0x10',
@@ -306,11 +307,8 @@ await t.test('a sender that invents a type for each event', async (t) => {
   for (const name of ['many', 'few']) await addProvider(base, name, { open: true })
   const known = `select provider, count(*)::int as n from hooks.event_types
                   where provider in ('generic:many', 'generic:few') group by 1 order by 2`
-  await postgres.query(
-    env,
-    `insert into hooks.event_types (provider, event_type)
-     select 'generic:many', 'made.up.' || n from generate_series(1, 498) n`,
-  )
+  await query(`insert into hooks.event_types (provider, event_type)
+     select 'generic:many', 'made.up.' || n from generate_series(1, 498) n`)
   const made: number[] = []
   for (let n = 499; n <= 502; n++) made.unshift(await send('many', `made.up.${n}`))
   await send('few', 'usual')
@@ -318,17 +316,14 @@ await t.test('a sender that invents a type for each event', async (t) => {
     { provider: 'generic:few', n: 1 },
     { provider: 'generic:many', n: 500 },
   ]
-  t.same(await postgres.query(env, known), kept, 'so many are kept, and others not concerned')
+  t.same(await query(known), kept, 'so many are kept, and others not concerned')
   t.same((await log('event_type=made.up.*')).ids, made, 'and all are found')
-  t.same(
-    (await log('event_type=made.up.502')).ids,
-    made.slice(0, 1),
-    'also by a type that is not kept',
-  )
+  const [newest] = made
+  t.same((await log('event_type=made.up.502')).ids, [newest], 'also one whose type is not kept')
 })
 
 await t.test('an export has a line for each event, as the API gives it', async (t) => {
-  const exported = async (path: string): Promise<readonly { id: number }[]> => {
+  const exported = async (path: string) => {
     const { text } = await request(base + path, { headers: FRAGMENT })
     t.ok(text === '' || text.endsWith('\n'))
     const lines = text.split('\n').slice(0, -1)
@@ -351,43 +346,34 @@ await t.test('an export has a line for each event, as the API gives it', async (
     'cross-origin-resource-policy': 'same-origin',
   })
 
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
+  await query(`insert into hooks.events (provider, trust, headers, payload, received_at)
      select 'generic:pages', 3, '[]', convert_to(repeat('x', 20000), 'UTF8'), now()
-       from generate_series(1, 250)`,
-  )
+       from generate_series(1, 250)`)
   for (const path of ['/log/export?limit=3', '/api/v1/events/export?text=xx']) {
     const found = (await exported(`${path}&provider=generic:pages`)).map(({ id }) => id)
     t.equal(found.length, 250, 'all that the filters choose, over many pages')
-    t.same(
-      found,
-      found.toSorted((a, b) => b - a),
-      'newest first',
-    )
+    const newestFirst = found.toSorted((a, b) => b - a)
+    t.same(found, newestFirst)
   }
 })
 
 // Last: it takes a table away.
 await t.test('an export that breaks off while its client reads slowly has no end', async (t) => {
   const rows = 60
-  await postgres.query(
-    env,
-    `insert into hooks.events (provider, trust, headers, payload, received_at)
+  await query(`insert into hooks.events (provider, trust, headers, payload, received_at)
      select 'generic:large', 3, '[]', convert_to(repeat('x', 1000000), 'UTF8'), now()
-       from generate_series(1, ${rows})`,
-  )
+       from generate_series(1, ${rows})`)
   const opened = Promise.withResolvers<IncomingMessage>()
   get(`${base}/log/export?provider=generic:large`, { agent: false }, opened.resolve)
   const incoming = await opened.promise
   t.equal(incoming.statusCode, 200)
   // Nothing is read here, so the server waits, and what is still in the table can be taken away.
-  await postgres.query(env, 'alter table hooks.events rename to events_away')
+  await query('alter table hooks.events rename to events_away')
   let bytes = 0
   let broken = false
   incoming.on('data', (chunk: Buffer) => (bytes += chunk.length))
   incoming.on('error', () => (broken = true))
   await until(() => broken, 'the connection to break off')
   t.ok(bytes < rows * 1_000_000, `${bytes} bytes came, not all`)
-  await postgres.query(env, 'alter table hooks.events_away rename to events')
+  await query('alter table hooks.events_away rename to events')
 })

@@ -3,7 +3,6 @@ import { t } from 'tap'
 import type { Test } from 'tap'
 import { countAnswers, request } from '../../helpers/http.ts'
 import { backends, eachBackend } from '../../helpers/backends.ts'
-import type { Response } from '../../helpers/http.ts'
 import { addEndpoint, callTool, errorOf } from '../../helpers/mcp.ts'
 import type { Endpoint } from '../../helpers/mcp.ts'
 import type { Owner } from '../../helpers/owner.ts'
@@ -30,14 +29,14 @@ const BODIES = {
 }
 
 /** Starts a server that has received one event of each type; returns its address. */
-async function startWithEvents(t: Owner, env: Env): Promise<string> {
+async function startWithEvents(t: Owner, env: Env) {
   const { hooks: base } = await startServer(t, { env, services: ['hooks'] })
   await addProvider(base, 'search', { open: true })
   for (const [type, body] of Object.entries(BODIES)) await store(base, type, body)
   return base
 }
 
-async function store(base: string, type: string, body: Bytes): Promise<void> {
+async function store(base: string, type: string, body: Bytes) {
   await post(base, 'generic/search', body, { 'X-Event-Type': type })
 }
 
@@ -47,7 +46,7 @@ function own(base: string): { readonly headers: { readonly Referer: string } } {
 }
 
 /** Types of the events on the page that a query of the log gives, newest first. */
-async function typesFound(base: string, query: string): Promise<readonly string[]> {
+async function typesFound(base: string, query: string) {
   const { text } = await request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' } })
   return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
 }
@@ -55,7 +54,7 @@ async function typesFound(base: string, query: string): Promise<readonly string[
 await eachBackend(t, 'search', async (t: Test, backend) => {
   const env = await backend.env(t)
   const base = await startWithEvents(t, env)
-  const found = (query: string): Promise<readonly string[]> => typesFound(base, query)
+  const found = (query: string) => typesFound(base, query)
 
   await t.test('text in any case, and a member of the JSON by its path', async (t) => {
     const sku = encodeURIComponent('data.object.items.1.sku=ü')
@@ -93,8 +92,7 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
   if (backend === embedded) return
 
   await t.test('payloads with too many brackets or bytes have no member', async (t) => {
-    const send = (type: string, inside: string): Promise<void> =>
-      store(base, type, `{"deep":"1","in":${inside}}`)
+    const send = (type: string, inside: string) => store(base, type, `{"deep":"1","in":${inside}}`)
     for (const depth of [100_000, 1_000_000, 5_000]) {
       await send('deep.type', '['.repeat(depth) + ']'.repeat(depth))
     }
@@ -132,47 +130,45 @@ await eachBackend(t, 'search', async (t: Test, backend) => {
     // site. A page can leave out Referer and Origin.
     const evil = 'http://evil.example/'
     const elsewhere = [evil, `${evil}?${host}`, host, 'http://127.0.0.1:1/log']
-    const searches = ['text=obj_1', 'rejected=1&text=obj_1']
     const foreign = [
       { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64; rv:153.0) Gecko/20100101 Firefox/153.0' },
       { 'User-Agent': 'a TV', 'Accept-Language': 'de' },
       { Origin: 'null' },
       ...elsewhere.map((Referer) => ({ Referer })),
     ]
-    const unknown = searches.flatMap((query) =>
-      foreign.map((headers): Refusal => [get(query, headers), 403]),
-    )
-    const api = ['events', 'events/export'].flatMap((path) =>
-      foreign.map((headers): Refusal => {
-        return [{ call: `GET /api/v1/${path}?text=obj_1`, headers }, 403]
-      }),
+    const unknown = [
+      '/log?',
+      '/log?rejected=1&',
+      '/api/v1/events?',
+      '/api/v1/events/export?',
+    ].flatMap((path) =>
+      foreign.map((headers): Refusal => [{ call: `GET ${path}text=obj_1`, headers }, 403]),
     )
     const htmx = { 'HX-Request': 'true', ...fetchedBy('cross-site', 'empty') }
     await refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, [
       ...invalid.map((query): Refusal => [get(query), 400]),
       ...unseen,
       ...unknown,
-      ...api,
       [{ call: 'GET /replays/new?text=obj_1', headers: foreign[0] ?? {} }, 403],
       [get('text=obj_1', htmx), 403],
     ])
   })
 
   await t.test('searches of a page of this site, links that are followed, programs', async (t) => {
-    const status = async (query: string, headers: Record<string, string>): Promise<number> =>
-      (await request(`${base}/log?${query}`, { headers })).status
-    t.equal(await status('text=obj_1', fetchedBy('same-origin', 'empty')), 200)
-    t.equal(await status('text=obj_1', fetchedBy('cross-site', 'document')), 200, 'a link')
-    t.equal(await status('text=obj_1', fetchedBy('none', 'document')), 200, 'the address bar')
-    t.equal(await status('rejected=1&text=obj_1', own(base).headers), 200, 'our page')
-    t.equal(await status('rejected=1&text=obj_1', { 'HX-Request': 'true' }), 200, 'htmx')
-    const old = {
-      'User-Agent': 'Mozilla/5.0 (old)',
-      'Accept-Language': 'en',
-      ...own(base).headers,
+    const { headers: ours } = own(base)
+    const old = { 'User-Agent': 'Mozilla/5.0 (old)', 'Accept-Language': 'en', ...ours }
+    for (const [what, query, headers] of [
+      ['a part of our page', 'text=obj_1', fetchedBy('same-origin', 'empty')],
+      ['a link', 'text=obj_1', fetchedBy('cross-site', 'document')],
+      ['the address bar', 'text=obj_1', fetchedBy('none', 'document')],
+      ['our page', 'rejected=1&text=obj_1', ours],
+      ['htmx', 'rejected=1&text=obj_1', { 'HX-Request': 'true' }],
+      ['our page in an old browser', 'text=obj_1', old],
+      ['the log without a search', 'provider=chat', {}],
+    ] as const) {
+      const { status } = await request(`${base}/log?${query}`, { headers })
+      t.equal(status, 200, what)
     }
-    t.equal(await status('text=obj_1', old), 200, 'our page in an old browser')
-    t.equal(await status('provider=chat', {}), 200, 'the log without a search')
     for (const headers of [
       {},
       { 'User-Agent': 'curl/8.14.1', Accept: '*/*' },
@@ -254,11 +250,11 @@ t.test('searches wait for a slot', async (t) => {
   const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
   t.teardown(() => sql.end())
   // By the API: its search is the first that it asks the database for.
-  const search = (query: string, signal?: AbortSignal): Promise<Response> => {
+  const search = (query: string, signal?: AbortSignal) => {
     const headers = { 'hx-request': 'true' }
     return request(`${base}/api/v1/events?${query}`, { headers, timeoutMs: 30_000, signal })
   }
-  const waitsForLock = async (): Promise<boolean> => {
+  const waitsForLock = async () => {
     const waits = `select 1 from pg_stat_activity
                     where wait_event_type = 'Lock' and datname = current_database()`
     return (await server.query(env, waits)).length > 0
@@ -279,12 +275,11 @@ t.test('searches wait for a slot', async (t) => {
         ...Array.from({ length: 8 }, () => search('text=obj_1', leave.signal)),
         ...Array.from({ length: 29 }, () => leavingCall(endpoint, list, leave.signal)),
       ]
-      const further = async (): Promise<string> =>
-        errorOf(await callTool(endpoint, list.name, { limit: 0 })).code
+      const further = async () => errorOf(await callTool(endpoint, list.name, { limit: 0 })).code
       await until(async () => (await further()) === 'rate_limited', 'all of them to arrive')
       leave.abort()
       for (const { status } of await Promise.allSettled(leaving)) t.equal(status, 'rejected')
-      const left = async (): Promise<boolean> =>
+      const left = async () =>
         (await countAnswers(base, '/api/v1/events', 499)) === 8 &&
         (await countAnswers(base, '/mcp/:endpoint', 499)) === 29
       await until(left, 'the disconnected clients to be counted')
@@ -330,11 +325,7 @@ t.test('searches wait for a slot', async (t) => {
 })
 
 /** Calls a tool and disconnects at the signal. */
-function leavingCall(
-  { url, token }: Endpoint,
-  params: object,
-  signal: AbortSignal,
-): Promise<unknown> {
+function leavingCall({ url, token }: Endpoint, params: object, signal: AbortSignal) {
   return request(url, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },

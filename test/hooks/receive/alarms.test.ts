@@ -55,7 +55,7 @@ await calm(env)
 let servers: readonly TestServer[] = await startBoth()
 const base = () => servers[0]?.hooks ?? ''
 const token = await addProvider(base(), 'ci')
-await addDestination(env, 'erp', 'http://127.0.0.1:9/')
+await addDestination(base(), 'erp', 'http://127.0.0.1:9/')
 const query = (text: string) => postgres.query(env, text)
 const provider = (...words: readonly string[]) => runCli(['provider', 'alarm', ...words], { env })
 const send = () => post(base(), 'generic/ci', '{}', { Authorization: `Bearer ${token}` })

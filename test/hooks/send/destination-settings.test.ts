@@ -2,11 +2,17 @@ import { createHmac } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
-import { t } from 'tap'
+import { t, type Test } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
-import { addDestination, destination, listed, untilListed } from '../../helpers/destinations.ts'
+import {
+  addDestination,
+  destination,
+  listed,
+  retry,
+  untilListed,
+} from '../../helpers/destinations.ts'
 import { addProvider, deliver, formCall, post, postForm } from '../../helpers/hooks.ts'
 import { startHooks, store } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
@@ -33,6 +39,8 @@ const { base, env, server } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
 const api = apiOf(base)
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
 await addProvider(base, 'lan', { open: true })
 let status = 204
 /** Says back what it was sent, as some receivers do. */
@@ -43,7 +51,7 @@ const receiver = await startReceiver(t, ({ headers }, response) => {
 })
 const url = `${receiver.url}/in`
 
-const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
+const state = async () => (await api('GET', '/destinations')).json
 const pageOf = async (path: string) => (await request(`${base}/destinations${path}`)).text
 const form = (path: string, fields: Fields, headers = {}) =>
   postForm(base, `/destinations${path}`, fields, headers)
@@ -52,21 +60,22 @@ const send = (body = '{"n":1}', type = 'none') =>
   store(base, 'lan', body, { 'X-Event-Type': type })
 
 /** The newest request of the receiver. */
-function newest(): Received {
+function newest() {
   const got = receiver.received.at(-1)
   if (got === undefined) throw new Error('the receiver got nothing')
   return got
 }
 
-/** Adds a destination at the receiver by the API; gives it as the answer shows it. */
-async function add(name: string, members: object): Promise<unknown> {
-  const made = await api('POST', '/destinations', { name, url, ...members })
-  if (made.status !== 201) throw new Error(`answered ${made.status}: ${made.text}`)
-  return made.json
+const remove = (name: string) => api('DELETE', `/destinations/${name}`)
+
+/** Adds a destination, at the receiver unless `members` say otherwise; it goes with the test. */
+function add(t: Test, name: string, members: object) {
+  t.teardown(() => remove(name))
+  return addDestination(base, name, url, members)
 }
 
 /** Checks what was sent as receivers do: by the library of https://www.standardwebhooks.com. */
-function verified(own: string, { headers, body }: Received): unknown {
+function verified(own: string, { headers, body }: Received) {
   return new Webhook(own).verify(body.toString(), headers as Record<string, string>)
 }
 
@@ -97,11 +106,8 @@ await t.test('what filters would have matched', async (t) => {
   t.match(refused, { status: 422, text: /Matches 1 of the last 3 events\./ })
   t.match(refused.text, /value="typed"/, 'what was typed stays')
 
-  await postgres.query(
-    env,
-    `insert into hooks.events (received_at, trust, provider, event_type, headers, payload)
-     select now(), 3, 'generic:lan', 'many', '[]', '{}' from generate_series(1, 1001)`,
-  )
+  await query(`insert into hooks.events (received_at, trust, provider, event_type, headers, payload)
+     select now(), 3, 'generic:lan', 'many', '[]', '{}' from generate_series(1, 1001)`)
   const most = 'Matches 1,000 of the last 1,000 events.'
   t.equal(await matches({ event_type: 'many' }), most, 'only the newest are counted')
 })
@@ -109,12 +115,12 @@ await t.test('what filters would have matched', async (t) => {
 await t.test('in the list those that fail come first, those that are disabled last', async (t) => {
   t.match(await pageOf(''), 'No destinations yet.')
   await addProvider(base, 'short', { open: true })
-  for (const name of ['a', 'c', 'd']) await add(name, { provider: 'generic:short' })
+  for (const name of ['a', 'c', 'd']) await add(t, name, { provider: 'generic:short' })
   await destination(env, 'disable', 'a')
   status = 410
-  await add('b', { provider: 'generic:lan' })
+  await add(t, 'b', { provider: 'generic:lan' })
   await send()
-  await untilListed(env, 'b', { dead: 1, failing: true })
+  await untilListed(base, 'b', { dead: 1, failing: true })
   status = 204
   const text = await pageOf('')
   const names = [...text.matchAll(/data-destination="([^"]+)"/g)].map(([, name]) => name)
@@ -128,22 +134,23 @@ await t.test('in the list those that fail come first, those that are disabled la
   t.match(page, /<option value="generic:short" selected>generic:short \(no such provider\)/)
   const kept = await form('/c', { url, provider: 'generic:short' })
   t.equal(kept.status, 200, 'it stays: its events are still in the log')
-  for (const name of names) await destination(env, 'remove', String(name))
 })
 
 await t.test('a change keeps what it does not name, and the newest one wins', async (t) => {
   const hidden = `${CLOSED}in?token=geheim`
-  await addDestination(env, 'erp', hidden, '--ordered', '--rate', '5/s', '--timeout', '30')
+  t.teardown(() => remove('erp'))
+  const flags = ['--ordered', '--rate', '5/s', '--timeout', '30']
+  t.match(await destination(env, 'add', 'erp', hidden, ...flags), { code: 0 })
   const types = ['--event-type', 'a', '--event-type', 'b']
   const set = await destination(env, 'set', 'erp', ...types)
   t.match(set, { code: 0, stderr: 'erp is changed\n' })
   const shown = { ordered: true, rate: 5, timeout_s: 30, url: `${CLOSED}in?token=«redacted»` }
-  t.match(await listed(env, 'erp'), { event_types: ['a', 'b'], ...shown })
+  t.match(await listed(base, 'erp'), { event_types: ['a', 'b'], ...shown })
   const stored = `select url from hooks.destinations where name = 'erp'`
-  t.same(await postgres.query(env, stored), [{ url: hidden }], 'the hidden token stays')
+  t.same(await query(stored), [{ url: hidden }], 'the hidden token stays')
   const off = ['--unordered', '--rate=', '--event-type=']
   t.match(await destination(env, 'set', 'erp', ...off), { code: 0 })
-  t.match(await listed(env, 'erp'), { event_types: [], ordered: false, rate: null })
+  t.match(await listed(base, 'erp'), { event_types: [], ordered: false, rate: null })
 
   const text = await pageOf('/erp')
   t.notMatch(text, 'geheim')
@@ -151,7 +158,7 @@ await t.test('a change keeps what it does not name, and the newest one wins', as
   const version = /name="version" value="([^"]+)"/.exec(text)?.[1] ?? ''
   const fields = { url: CLOSED, providers: 'generic:lan\n', rate: '7', version }
   t.match(await form('/erp', fields), SAVED)
-  t.match(await listed(env, 'erp'), { providers: ['generic:lan'], rate: 7, timeout_s: 10 })
+  t.match(await listed(base, 'erp'), { providers: ['generic:lan'], rate: 7, timeout_s: 10 })
   const again = await form('/erp', fields, PAGE)
   t.match(again, { status: 412, text: /was changed meanwhile/ })
 
@@ -162,21 +169,20 @@ await t.test('a change keeps what it does not name, and the newest one wins', as
   t.match(put, { status: 200, json: { name: 'erp', url: CLOSED, providers: [] } })
   t.not(put.json.version, json.version)
   t.equal(put.headers['etag'], `"${put.json.version}"`)
-  await destination(env, 'remove', 'erp')
 })
 
 await t.test('its own secret signs events that came without a signature', async (t) => {
   const own = signingSecret()
-  const made = JSON.stringify(await add('own', { sign_with: { secret: own } }))
+  const made = JSON.stringify(await add(t, 'own', { sign_with: { secret: own } }))
   t.match(made, '"sign_with":{"scheme":"standard","secret":"configured"}')
   await send()
-  await untilListed(env, 'own', { delivered: 1 })
+  await untilListed(base, 'own', { delivered: 1 })
   t.same(verified(own, newest()), { n: 1 })
   t.equal(newest().headers['webhook-id'], newest().headers['idempotency-key'])
 
   // Of a provider that signs: its secret is neither needed nor used.
   await deliver(base, 'code_host', '{"n":2}')
-  await untilListed(env, 'own', { delivered: 2 })
+  await untilListed(base, 'own', { delivered: 2 })
   t.equal(newest().headers['x-hub-signature-256'], undefined)
   t.same(verified(own, newest()), { n: 2 })
 
@@ -184,40 +190,40 @@ await t.test('its own secret signs events that came without a signature', async 
   const sign_with = { scheme: 'github', secret: text }
   t.equal((await api('PUT', '/destinations/own', { url, sign_with })).status, 200)
   await send('{"n":3}')
-  await untilListed(env, 'own', { delivered: 3 })
+  await untilListed(base, 'own', { delivered: 3 })
   const expected = createHmac('sha256', text).update('{"n":3}').digest('hex')
   t.equal(newest().headers['x-hub-signature-256'], `sha256=${expected}`)
-  await destination(env, 'remove', 'own')
 })
 
 await t.test('headers and authorization are sent, never shown, and in no answer', async (t) => {
   const [key, token, password] = [secret('api-key'), secret('bearer'), secret('basic/"pw')]
   status = 500
   const bearer = `Bearer ${token}`
-  const made = await add('auth', { headers: { 'X-Api-Key': key }, authorization: bearer })
+  const made = await add(t, 'auth', { headers: { 'X-Api-Key': key }, authorization: bearer })
   t.match(made, { headers: { 'x-api-key': 'configured' }, authorization: 'configured' })
   const id = await send()
-  await untilListed(env, 'auth', { waiting: 1, last_status: 500 })
+  await untilListed(base, 'auth', { waiting: 1, last_status: 500 })
   t.match(newest().headers, { 'x-api-key': key, authorization: bearer })
   const pair = keepSecret('pair', Buffer.from(`ann:${password}`).toString('base64'))
   await api('PUT', '/destinations/auth', { url, authorization: `Basic ann:${password}` })
-  await destination(env, 'retry', 'auth')
+  await retry(base, 'auth')
   await until(async () => (await attemptsOf(base, id)).length === 2, 'the second try')
   t.match(newest().headers, { 'x-api-key': key, authorization: `Basic ${pair}` })
   const answers = (await attemptsOf(base, id)).map(({ body }) => body)
   t.match(answers[0], '«redacted»')
-  const pages = [await pageOf('/auth'), (await destination(env, 'list', '--json')).stdout]
+  const { stdout } = await destination(env, 'list', '--json')
+  t.match({ destinations: JSON.parse(stdout) }, await state(), 'as the API gives them')
+  const pages = [await pageOf('/auth'), stdout]
   for (const text of [...answers, ...pages, JSON.stringify(await state())]) {
     for (const hidden of [key, token, pair, password]) t.notOk(text.includes(hidden))
   }
   status = 204
-  await destination(env, 'remove', 'auth')
 })
 
 await t.test('a credential that is left out of a change stays; null removes it', async (t) => {
   const [own, key] = [signingSecret(), secret('kept')]
   const authorization = `Bearer ${key}`
-  await add('kept', {
+  await add(t, 'kept', {
     sign_with: { secret: own },
     headers: { 'X-A': key, 'X-B': key },
     authorization,
@@ -230,7 +236,7 @@ await t.test('a credential that is left out of a change stays; null removes it',
   const again = { url, headers, authorization: 'configured', sign_with }
   t.equal((await api('PUT', '/destinations/kept', again)).status, 200)
   await send()
-  await untilListed(env, 'kept', { delivered: 1 })
+  await untilListed(base, 'kept', { delivered: 1 })
   t.match(newest().headers, { 'x-a': key, 'x-c': key, authorization })
   t.equal(newest().headers['x-b'], undefined)
   t.same(verified(own, newest()), { n: 1 })
@@ -241,13 +247,12 @@ await t.test('a credential that is left out of a change stays; null removes it',
     headers: {},
   })
   await send()
-  await untilListed(env, 'kept', { delivered: 2 })
+  await untilListed(base, 'kept', { delivered: 2 })
   t.equal(newest().headers.authorization, undefined)
   t.equal(newest().headers['webhook-signature'], undefined)
   await api('PUT', '/destinations/kept', { url, headers: { 'X-A': key } })
   const cleared = await api<Shown>('PUT', '/destinations/kept', { url, headers: {} })
   t.same(cleared.json.headers, {}, 'an empty object is none')
-  await destination(env, 'remove', 'kept')
 })
 
 await t.test('commands take credentials from files, and forms keep what is empty', async (t) => {
@@ -255,46 +260,43 @@ await t.test('commands take credentials from files, and forms keep what is empty
   const bearer = `Bearer ${token}`
   const file = join(await temporaryFolder(t), 'secret')
   await writeFile(file, `${own}\n`)
+  t.teardown(() => remove('erp'))
   const words = ['add', 'erp', CLOSED, '--sign-secret', file, '--authorization', '-']
   t.match(await runCli(['destination', ...words], { env, input: `${bearer}\n` }), { code: 0 })
   await writeFile(file, `X-Key: ${key}\nX-Other: ${key}\n`)
   t.match(await destination(env, 'set', 'erp', '--headers', file), { code: 0 })
   const all = { sign_with: { scheme: 'standard' }, authorization: 'configured' }
   const headers = { 'x-key': 'configured', 'x-other': 'configured' }
-  t.match(await listed(env, 'erp'), { headers, ...all })
+  t.match(await listed(base, 'erp'), { headers, ...all })
   const without = ['--without', 'authorization,headers']
   t.match(await destination(env, 'set', 'erp', ...without), { code: 0 })
   const less = { sign_with: { scheme: 'standard' }, headers: {}, authorization: null }
-  t.match(await listed(env, 'erp'), less)
+  t.match(await listed(base, 'erp'), less)
 
   const fields = { url: CLOSED, sign_with: 'standard', headers: `X-Key: ${key}` }
   const empty = { ...fields, sign_secret: '', authorization: bearer }
   t.match(await form('/erp', empty), SAVED)
-  t.match(await listed(env, 'erp'), all)
+  t.match(await listed(base, 'erp'), all)
   const removal = { sign_with: '', headers: 'X-Key:', remove_authorization: 'true' }
   await form('/erp', { url: CLOSED, ...removal })
   const nothing = { sign_with: null, headers: {}, authorization: null }
-  t.match(await listed(env, 'erp'), nothing)
+  t.match(await listed(base, 'erp'), nothing)
   const refused = await form('/erp', { ...fields, rate: 'x', sign_secret: own }, PAGE)
   t.equal(refused.status, 422)
   const shown = refused.text.includes(own) || refused.text.includes(key)
   t.notOk(shown, 'secrets are not shown again')
-  await destination(env, 'remove', 'erp')
 })
 
 await t.test('a template makes messages of events', async (t) => {
   let made = 0
   /** What a destination with this template posts for an event that is sent now. */
-  async function posted(
-    body_template: string,
-    make: () => Promise<unknown>,
-    more: object = {},
-  ): Promise<Received> {
+  async function posted(body_template: string, make: () => Promise<unknown>, more: object = {}) {
     const name = `d${made++}`
-    t.match(await add(name, { body_template, ...more }), { body_template })
+    const members = { body_template, ...more }
+    t.match(await addDestination(base, name, url, members), { body_template })
     await make()
-    await untilListed(env, name, { delivered: 1 })
-    await destination(env, 'remove', name)
+    await untilListed(base, name, { delivered: 1 })
+    await remove(name)
     t.equal(newest().headers['content-type'], 'application/json')
     return newest()
   }
@@ -309,7 +311,7 @@ await t.test('a template makes messages of events', async (t) => {
     })
     return deliver(base, 'code_host', body, { 'X-GitHub-Event': 'push' })
   }
-  const jsonOf = ({ body }: Received): unknown => JSON.parse(body.toString())
+  const jsonOf = ({ body }: Received) => JSON.parse(body.toString())
 
   await t.test('placeholders are values of the event, written as JSON', async (t) => {
     const odd = 'a"b\\c\n</script>\u2028ü'
@@ -394,25 +396,23 @@ await t.test('a template makes messages of events', async (t) => {
       ['https://hooks.slack.com/services/T0AB/B0CD/', 'slack'],
       ['https://discord.com/api/webhooks/123456789/', 'discord'],
     ] as const) {
-      const stored = () =>
-        postgres.query(env, 'select url from hooks.destinations where name = $1', [name])
+      const stored = () => query('select url from hooks.destinations where name = $1', [name])
       const members = { body_template: name, event_type: 'never', url: address + token }
       const hidden = `${address}«redacted»`
-      t.match(await add(name, members), { url: hidden })
+      t.match(await add(t, name, members), { url: hidden })
       t.same(await stored(), [{ url: address + token }])
       const changed = { url: hidden, body_template: name, timeout_s: 5 }
       t.equal((await api('PUT', `/destinations/${name}`, changed)).status, 200)
       t.same(await stored(), [{ url: address + token }], 'it stays')
-      await destination(env, 'remove', name)
     }
   })
 
   await t.test('by command and form', async (t) => {
-    await addDestination(env, 'chat', CLOSED, '--body-template', 'slack')
-    t.match(await listed(env, 'chat'), { body_template: 'slack' })
+    t.teardown(() => remove('chat'))
+    await destination(env, 'add', 'chat', CLOSED, '--body-template', 'slack')
+    t.match(await listed(base, 'chat'), { body_template: 'slack' })
     t.match(await form('/chat', { url: CLOSED, body_template: '{"a": 1}' }), SAVED)
-    t.match(await listed(env, 'chat'), { body_template: '{"a": 1}' })
-    await destination(env, 'remove', 'chat')
+    t.match(await listed(base, 'chat'), { body_template: '{"a": 1}' })
   })
 })
 
@@ -421,7 +421,7 @@ await t.test('a test is sent as a delivery is, and counts as none', async (t) =>
   const own = signingSecret()
   const key = 'value-of-the-key'
   const address = `${url}?token=geheim`
-  await add('tried', { url: address, sign_with: { secret: own }, headers: { 'X-Key': key } })
+  await add(t, 'tried', { url: address, sign_with: { secret: own }, headers: { 'X-Key': key } })
   const { json } = await api('POST', '/destinations/tried/test')
   const answer = /"x-key":"«redacted»"/
   t.match(json, { outcome: 'failed', status: 404, detail: null, answer })
@@ -430,7 +430,7 @@ await t.test('a test is sent as a delivery is, and counts as none', async (t) =>
   t.match(got, { path: '/in?token=geheim', headers })
   t.match(verified(own, got), { test: true })
   const counts = { delivered: 0, waiting: 0, dead: 0, last_status: null, failing: false }
-  t.match(await listed(env, 'tried'), counts)
+  t.match(await listed(base, 'tried'), counts)
 
   // A form sends one before it is saved, with the stored secrets.
   const fields = { url: `${url}?token=«redacted»`, sign_with: 'standard' }
@@ -447,7 +447,7 @@ await t.test('a test is sent as a delivery is, and counts as none', async (t) =>
   const refused = await form('/-/test', { url: 'x' }, PART)
   t.match(refused, { status: 422, text: /^<div\s+id="test-result"[\s\S]*must be an http/ })
   const sent = receiver.received.length
-  await postgres.query(env, `update hooks.destinations set url = 'http://10.0.0.1/'`)
+  await query(`update hooks.destinations set url = 'http://10.0.0.1/'`)
   t.match((await api('POST', '/destinations/tried/test')).json, {
     outcome: 'refused',
     status: null,
@@ -455,11 +455,10 @@ await t.test('a test is sent as a delivery is, and counts as none', async (t) =>
   })
   t.equal(receiver.received.length, sent)
   status = 204
-  await destination(env, 'remove', 'tried')
 })
 
 await t.test('what is refused', async (t) => {
-  await addDestination(env, 'erp', CLOSED, '--event-type', 'never')
+  await add(t, 'erp', { url: CLOSED, event_type: 'never' })
   const { version } = (await api<Shown>('GET', '/destinations/erp')).json
   const [own, key] = [signingSecret(), secret('refused')]
   const put = (body: object, headers = {}) => ({
@@ -467,14 +466,9 @@ await t.test('what is refused', async (t) => {
     body: { url: CLOSED, ...body },
     headers,
   })
-  const made = (body: object) => ({
-    call: 'POST /api/v1/destinations',
-    body: { name: 'other', url: CLOSED, ...body },
-  })
-  const retry = (body: object, name = 'erp') => ({
-    call: `POST /api/v1/destinations/${name}/retry`,
-    body,
-  })
+  const make = 'POST /api/v1/destinations'
+  const made = (body: object) => ({ call: make, body: { name: 'other', url: CLOSED, ...body } })
+  const retried = (body: object, name = 'erp') => ({ call: `${make}/${name}/retry`, body })
   const header = (name: string, value: unknown = 'v') => put({ headers: { [name]: value } })
   const template = (body_template: unknown) => put({ body_template })
   const sent = (path: string, fields: Fields) => formCall(`/destinations${path}`, fields)
@@ -482,17 +476,16 @@ await t.test('what is refused', async (t) => {
   const deep = `{"name":"other","url":${'['.repeat(7_500)}${']'.repeat(7_500)}}`
   const ids = Array.from({ length: 1_001 }, (_, n) => n + 1)
   const many = Array.from({ length: 21 }, (_, n) => `type-${n}`)
-  const wrong = (
-    status: number,
-    ...calls: readonly (readonly [call: Refusal[0], text?: RegExp])[]
-  ): readonly Refusal[] => calls.map(([call, text = /\S/]) => [call, status, undefined, text])
+  type Row = readonly [call: Refusal[0], text?: RegExp]
+  const wrong = (status: number, ...rows: readonly Row[]) =>
+    rows.map(([call, text = /\S/]): Refusal => [call, status, undefined, text])
   await refuseAll(t, { service: 'hooks', base, state }, [
     ...wrong(
       400,
       [made({ name: 'A b' }), /^name must be 1 to 64/],
       [made({ url: 'ftp://example.com' }), /^url must be/],
       [made({ url: [CLOSED] }), /^url must be a JSON string; it must be an/],
-      [{ call: 'POST /api/v1/destinations', body: deep }, /^url must be a JSON string/],
+      [{ call: make, body: deep }, /^url must be a JSON string/],
       [made({ rate: 'fast' }), /^rate must be/],
       [made({ ordered: 'true' }), /^ordered /],
       [made({ json: 'no value' }), /^json must be/],
@@ -507,10 +500,10 @@ await t.test('what is refused', async (t) => {
       [header('X-Key', 5), /^headers must be an object/],
       [template({ text: 'x' }), /^body_template must be a text/],
       [{ call: 'PUT /api/v1/destinations/erp/enabled', body: { enabled: 'no' } }],
-      [retry({ since: 'soon' })],
-      [retry({ events: 'all' }), /^events must be/],
-      [retry({ events: [0] }), /^events must be a list of event ids/],
-      [retry({ events: ids }), /1000 at most/],
+      [retried({ since: 'soon' })],
+      [retried({ events: 'all' }), /^events must be/],
+      [retried({ events: [0] }), /^events must be a list of event ids/],
+      [retried({ events: ids }), /1000 at most/],
       [`${list}?state=done`, /waiting or dead/],
       [`${list}?limit=201`, /from 1 to 200/],
       [`${list}?cursor=x`, /^cursor is not valid/],
@@ -523,7 +516,7 @@ await t.test('what is refused', async (t) => {
       [{ call: 'PUT /api/v1/destinations/none', body: { url: CLOSED } }],
       [{ call: 'PUT /api/v1/destinations/none/enabled', body: { enabled: true } }],
       [{ call: 'POST /api/v1/destinations/none/test' }],
-      [retry({}, 'none')],
+      [retried({}, 'none')],
       [sent('/none/enabled', { enabled: 'true' })],
       [sent('/none/deliveries', { events: '1' })],
     ),
@@ -598,7 +591,7 @@ await t.test('what is refused', async (t) => {
 
 // Last: it ends the server.
 await t.test('without the key nothing is sent, and the last answer says why', async (t) => {
-  await add('sealed', { sign_with: { secret: signingSecret() } })
+  await addDestination(base, 'sealed', url, { sign_with: { secret: signingSecret() } })
   await server.stop()
   const { GATEHOUSE_SECRET_KEY: _, ...others } = env
   const { hooks } = await startServer(t, { services: ['hooks'], env: others })
@@ -606,15 +599,12 @@ await t.test('without the key nothing is sent, and the last answer says why', as
   await post(hooks, 'generic/lan', '{}')
   const why = "the credentials of the destination can't be read: GATEHOUSE_SECRET_KEY is not set"
   const waiting = { waiting: 1, delivered: 0, last_status: null, last_detail: why }
-  await untilListed(others, 'sealed', waiting)
+  await untilListed(hooks, 'sealed', waiting)
   t.equal(receiver.received.length, sent)
   const body = { url, authorization: 'Bearer x' }
-  await refuseAll(t, { service: 'hooks', base: hooks, state: () => listed(others, 'sealed') }, [
-    [
-      { call: 'PUT /api/v1/destinations/sealed', body },
-      422,
-      undefined,
-      /^Secrets of destinations are stored encrypted: set GATEHOUSE_S/,
-    ],
+  const [call, state] = ['PUT /api/v1/destinations/sealed', () => listed(hooks, 'sealed')]
+  const text = /^Secrets of destinations are stored encrypted: set GATEHOUSE_S/
+  await refuseAll(t, { service: 'hooks', base: hooks, state }, [
+    [{ call, body }, 422, undefined, text],
   ])
 })

@@ -20,7 +20,7 @@ const HANDSHAKE = {
 const WHOLE: RawOptions = { until: (text) => text.endsWith('}') }
 
 /** A request as bytes: Node's client takes an upgrade for itself. */
-function head(line: string, headers: Fields): string {
+function head(line: string, headers: Fields) {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
   return `${line} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
@@ -32,17 +32,22 @@ t.test('who may not have the WebSocket', async (t) => {
   })
   const { host, port } = new URL(base)
   const path = `/relay?${new URLSearchParams(QUERY).toString()}`
-  const raw = async (line: string, headers: Fields): Promise<string> =>
-    (await rawExchange(Number(port), head(line, { Host: host, ...headers }), WHOLE)).text
+  const at = (line: string, headers: Fields = {}) => head(line, { Host: host, ...headers })
+  const exchange = (content: string | readonly string[], options?: RawOptions) =>
+    rawExchange(Number(port), content, options)
+  const raw = async (line: string, headers: Fields) =>
+    (await exchange(at(line, headers), WHOLE)).text
+  const upgrade = at(`GET ${path}`, HANDSHAKE)
 
   await t.test('another Host and other sites', async (t) => {
-    const foreign: Record<string, Record<string, string>> = {
-      'another Host': { Host: 'evil.example' },
-      'cross-site': { 'Sec-Fetch-Site': 'cross-site' },
-      'another origin': { Origin: 'https://evil.example' },
-      'a same-origin lie': { 'Sec-Fetch-Site': 'same-origin', Origin: 'https://evil.example' },
-    }
-    for (const [name, headers] of Object.entries(foreign)) {
+    const Origin = 'https://evil.example'
+    const foreign: readonly (readonly [string, Fields])[] = [
+      ['another Host', { Host: 'evil.example' }],
+      ['cross-site', { 'Sec-Fetch-Site': 'cross-site' }],
+      ['another origin', { Origin }],
+      ['a same-origin lie', { 'Sec-Fetch-Site': 'same-origin', Origin }],
+    ]
+    for (const [name, headers] of foreign) {
       const { status, headers: answered, text } = await refusedUpgrade(base, QUERY, headers)
       t.equal(status, 403, name)
       t.match(answered, {
@@ -108,27 +113,24 @@ t.test('who may not have the WebSocket', async (t) => {
     const peer = await openPeer(t, base, QUERY)
     t.match(await peer.next(), { type: 'ready', name: 'guards', position: 0, known: false })
     const own = { ...HANDSHAKE, Origin: `http://${host}`, 'Sec-Fetch-Site': 'same-origin' }
-    const wanted = head(`GET ${path}`, { Host: host, ...own })
-    const { text } = await rawExchange(Number(port), wanted, { until: (text) => text !== '' })
+    const { text } = await exchange(at(`GET ${path}`, own), { until: (text) => text !== '' })
     t.match(text, /^HTTP\/1\.1 101 .*\r\nx-request-id: /s)
     await t.rejects(openPeer(t, base, QUERY, ['gatehouse-relay-9']), /subprotocol/)
   })
 
   await t.test('nor behind a request that has no answer yet', async (t) => {
-    const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
-    const goesOn = async (line: string): Promise<void> => {
-      const before = head(line, { Host: host })
-      for (const content of [before + wanted, [before, wanted]]) {
-        const until = (text: string): boolean => /HTTP\/1\.1 426 [^]*\}$/.test(text)
-        const { text } = await rawExchange(Number(port), content, { until, timeoutMs: 1_000 })
+    const goesOn = async (line: string) => {
+      const before = at(line)
+      for (const content of [before + upgrade, [before, upgrade]]) {
+        const until = (text: string) => /HTTP\/1\.1 426 [^]*\}$/.test(text)
+        const { text } = await exchange(content, { until, timeoutMs: 1_000 })
         t.notMatch(text, 'HTTP/1.1 500', line)
       }
     }
     // At once: most of them are ended by the time limit.
     await Promise.all(['GET /log', 'GET /events', `GET ${path}`].map(goesOn))
     t.equal((await request(`${base}/healthz`)).status, 200, 'the program goes on')
-    const health = head('GET /healthz', { Host: host })
-    const { text } = await rawExchange(Number(port), health + wanted)
+    const { text } = await exchange(at('GET /healthz') + upgrade)
     t.match(text, /HTTP\/1\.1 200 [^]*HTTP\/1\.1 426 [^]*\r\nconnection: [^\r]*close\r\n/i)
   })
 
@@ -139,52 +141,52 @@ t.test('who may not have the WebSocket', async (t) => {
     )
     await addProvider(base, 'lan', { open: true })
     // What curl --http2 sends to a server that it does not know yet.
-    const upgrade = { Connection: 'Upgrade, HTTP2-Settings, close', Upgrade: 'h2c' }
-    const sent = { ...upgrade, 'HTTP2-Settings': 'AAMAAABk', 'Content-Length': '7' }
-    const line = head('POST /webhooks/generic/lan', { Host: host, ...sent })
-    const { text } = await rawExchange(Number(port), [line, '{"a":1}'])
+    const line = at('POST /webhooks/generic/lan', {
+      Connection: 'Upgrade, HTTP2-Settings, close',
+      Upgrade: 'h2c',
+      'HTTP2-Settings': 'AAMAAABk',
+      'Content-Length': '7',
+    })
+    const { text } = await exchange([line, '{"a":1}'])
     t.match(text, /^HTTP\/1\.1 202 /)
     t.equal((await eventIds(base)).length, 1, 'its body was read')
   })
 
   await t.test('nor behind a request that is answered in the middle of a packet', async (t) => {
     await addProvider(base, 'before', { open: true })
-    const wanted = head(`GET ${path}`, { Host: host, ...HANDSHAKE })
-    const with0 = { Host: host, 'Content-Length': '0' }
-    const with9 = { Host: host, 'Content-Length': '9' }
+    const with0 = { 'Content-Length': '0' }
+    const with9 = { 'Content-Length': '9' }
     const continued = { ...with9, Expect: '100-continue' }
-    const chunked = { Host: host, 'Transfer-Encoding': 'chunked' }
     const receiver = 'POST /webhooks/generic/before'
     const json = '{"a":"b"}'
     const chunks = `9\r\n${json}\r\n0\r\n\r\n`
     const large = 'x'.repeat(2048)
-    const size = { 'Content-Length': '2048' }
     const firsts: readonly (readonly [number, string])[] = [
       [400, head('GET /healthz', {})],
-      [400, head('POST /', { Host: host, 'Transfer-Encoding': 'gzip, chunked' }) + chunks],
-      [404, head('POST /nowhere', with9) + json],
-      [404, head('GET /nowhere', { ...with0, Expect: 'something' })],
-      [405, head('PUT /log', with9) + json],
-      [426, head(`GET ${path}`, with0)],
-      [400, head(`GET ${path}`, { ...HANDSHAKE, ...with9 }) + json],
-      [200, head('GET /healthz', with0)],
+      [400, at('POST /', { 'Transfer-Encoding': 'gzip, chunked' }) + chunks],
+      [404, at('POST /nowhere', with9) + json],
+      [404, at('GET /nowhere', { ...with0, Expect: 'something' })],
+      [405, at('PUT /log', with9) + json],
+      [426, at(`GET ${path}`, with0)],
+      [400, at(`GET ${path}`, { ...HANDSHAKE, ...with9 }) + json],
+      [200, at('GET /healthz', with0)],
       [200, `GET /healthz HTTP/1.0\r\nHost: ${host}\r\nConnection: keep-alive\r\n\r\n`],
-      [202, head(receiver, with9) + json],
-      [202, head(receiver, continued) + json],
-      [413, head(receiver, { ...continued, ...size }) + large],
-      [413, head(receiver, chunked) + `800\r\n${large}\r\n0\r\n\r\n`],
+      [202, at(receiver, with9) + json],
+      [202, at(receiver, continued) + json],
+      [413, at(receiver, { ...continued, 'Content-Length': '2048' }) + large],
+      [413, at(receiver, { 'Transfer-Encoding': 'chunked' }) + `800\r\n${large}\r\n0\r\n\r\n`],
     ]
-    const isClosed = async ([status, first]: readonly [number, string]): Promise<void> => {
+    const isClosed = async ([status, first]: readonly [number, string]) => {
       const answered = new RegExp(`^(HTTP/1\\.1 100 Continue\r\n\r\n)?HTTP/1\\.[01] ${status} `)
-      for (const before of [first, head('GET /healthz', { Host: host }) + first]) {
-        const { text, closed } = await rawExchange(Number(port), before + wanted)
+      for (const before of [first, at('GET /healthz') + first]) {
+        const { text, closed } = await exchange(before + upgrade)
         t.ok(closed, `${before}: the connection is closed`)
         if (before === first) t.match(text, answered, before)
         t.notMatch(text, /HTTP\/1\.1 (101|500) /, before)
       }
       // What is left of a body that was refused comes in one packet with what is behind it.
-      const pieces = [first.slice(0, -2), first.slice(-2) + wanted]
-      const { text } = await rawExchange(Number(port), pieces, { timeoutMs: 1_000 })
+      const pieces = [first.slice(0, -2), first.slice(-2) + upgrade]
+      const { text } = await exchange(pieces, { timeoutMs: 1_000 })
       t.notMatch(text, 'HTTP/1.1 500', first)
       t.equal((await request(`${base}/healthz`)).status, 200, `${first}: the program goes on`)
     }

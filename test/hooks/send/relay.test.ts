@@ -47,29 +47,25 @@ const query = (text: string) => backend.query(env, text)
 await addProvider(base, 'lan', { open: true })
 await addProvider(base, 'other', { open: true })
 
-async function metric(name: string): Promise<number> {
+async function metric(name: string) {
   return metricOf((await request(`${base}/metrics`)).text, name) ?? 0
 }
-const connected = (): Promise<number> => metric('gatehouse_hooks_forwarders')
+const connected = () => metric('gatehouse_hooks_forwarders')
 
 /** A forwarder that is connected and has not asked for anything. */
-async function connect(
-  t: Test,
-  query: Query,
-  at = base,
-): Promise<Peer & { position: number; known: boolean }> {
+async function connect(t: Test, query: Query, at = base) {
   const peer = await openPeer(t, at, { target: TARGET, ...query })
   const ready = await peer.next<{ type: string; position: number; known: boolean }>()
   t.equal(ready.type, 'ready')
   return { ...peer, position: ready.position, known: ready.known }
 }
 
-function result(id: number, changes: Readonly<Record<string, unknown>> = {}): unknown {
+function result(id: number, changes: Readonly<Record<string, unknown>> = {}) {
   return { type: 'result', id, status: 200, ms: 5, detail: null, done: true, ...changes }
 }
 
 /** Asks for the next event and reads it with its bytes. */
-async function take(peer: Peer): Promise<ForwardedEvent & { body: Buffer | undefined }> {
+async function take(peer: Peer) {
   peer.send(NEXT)
   const event = await peer.next<ForwardedEvent>()
   return { ...event, body: event.headers === null ? undefined : await peer.next() }
@@ -131,7 +127,7 @@ await t.test('a person sends an event once more', async (t) => {
   t.equal((await take(peer)).id, id)
   peer.send(result(id))
   const again = (name: string, event = id) => postForm(base, `/log/${event}/forward`, { name })
-  const waits = async (): Promise<boolean> =>
+  const waits = async () =>
     (await request(`${base}/log/${id}?tab=deliveries`)).text.includes('gets it next')
   peer.send(NEXT)
   await recorded(base, id)
@@ -161,8 +157,7 @@ await t.test('a person sends an event once more', async (t) => {
 })
 
 await t.test('bytes and headers', async (t) => {
-  const delivered = (): Promise<number> =>
-    metric('gatehouse_hooks_forwarded_total{outcome="delivered"}')
+  const delivered = () => metric('gatehouse_hooks_forwarded_total{outcome="delivered"}')
   const before = await delivered()
   const token = await addProvider(base, 'ci')
   const peer = await connect(t, { name: 'bytes' })
@@ -207,7 +202,7 @@ await t.test('bytes and headers', async (t) => {
 })
 
 /** Ids of the events that a forwarder is given up to `last`, each answered as delivered. */
-async function given(t: Test, query: Query, last: number): Promise<readonly number[]> {
+async function given(t: Test, query: Query, last: number) {
   const peer = await connect(t, query)
   const ids: number[] = []
   while (ids.at(-1) !== last) {
@@ -306,14 +301,13 @@ await t.test('a breach of the protocol ends the connection', async (t) => {
   t.same(await attemptsOf(base, id), [], 'nothing was recorded')
 })
 
-async function deliverOne(n: number): Promise<number> {
+async function deliverOne(n: number) {
   return (await deliver(base, 'code_host', `{"n":${n}}`)).json<Ack>().id
 }
 
 await t.test('a forwarder goes on at another server, and after an outage', async (t) => {
   const receiver = await startReceiver(t)
-  const ids = (): readonly number[] =>
-    receiver.received.map(({ headers }) => Number(headers['x-gatehouse-event']))
+  const ids = () => receiver.received.map(({ headers }) => Number(headers['x-gatehouse-event']))
   const first = await openPeer(t, base, { name: 'moves', target: receiver.url })
   t.match(await first.next(), { type: 'ready', known: false })
   const one = await deliverOne(1)
@@ -365,12 +359,12 @@ await t.test('a server has 256 places', async (t) => {
   const sql = postgres(url, { max: 1 })
   t.teardown(() => sql.end())
   /** Connects while nobody else can read or write a table: each forwarder waits for its name. */
-  const whileLocked = (work: () => Promise<unknown>): Promise<unknown> =>
+  const whileLocked = (work: () => Promise<unknown>) =>
     sql.begin(async (tx) => {
       await tx`lock table hooks.forwarders in access exclusive mode`
       await work()
     })
-  const connects = (name: string): Promise<boolean> =>
+  const connects = (name: string) =>
     openPeer(t, base, { name, target }).then(
       (peer) => {
         peer.close()
@@ -383,7 +377,7 @@ await t.test('a server has 256 places', async (t) => {
     await until(async () => (await connected()) === 0, 'those before to be gone')
     const peers: Peer[] = []
     let refused = 0
-    const connect = (name: string): Promise<void> =>
+    const connect = (name: string) =>
       openPeer(t, base, { name, target }).then(
         (peer) => void peers.push(peer),
         (error: unknown) => {
@@ -458,8 +452,7 @@ await t.test('what retention removes', async (t) => {
   for (let n = 0; n < 6; n++) ids.push(await send(`{"n":${n}}`))
   const [, second = 0, , fourth = 0, fifth] = ids
   t.equal((await postForm(base, '/settings', { retention_max_rows: '2' })).status, 200)
-  const gone = async (): Promise<boolean> =>
-    (await request(`${base}/log/${fourth}`)).status === 404
+  const gone = async () => (await request(`${base}/log/${fourth}`)).status === 404
   await until(gone, 'the old ones to be removed')
   const peer = await connect(t, { name: 'late', since: String(second) })
   t.equal(peer.position, second - 1)
@@ -470,7 +463,7 @@ await t.test('what retention removes', async (t) => {
 
 await t.test('forwarders that do not come back are forgotten after 90 days', async (t) => {
   const mine = "name in ('gone', 'idle', 'resting')"
-  const names = async (): Promise<readonly unknown[]> =>
+  const names = async () =>
     (await query(`select name from hooks.forwarders where ${mine} order by name`)).map(
       ({ name }) => name,
     )

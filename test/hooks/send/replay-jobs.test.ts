@@ -25,20 +25,13 @@ interface Job {
   state: string
   target: string
   count: number
-  done: number
   delivered: number
   failed: number
-  failed_ids: readonly number[]
-  waiting: number
-  last_status: number | null
   last_detail: string | null
-  started_at: string
   ended_at: string | null
 }
 
 interface Answer {
-  count: number | null
-  more: boolean
   highest_id: number | null
   job: Job | null
 }
@@ -61,25 +54,27 @@ const { port } = receiver
 const { base, env, server } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}`,
 })
+const query = (text: string, params: readonly (string | number)[] = []) =>
+  postgres.query(env, text, params)
 // The tests hold requests back: on a slow machine longer than the default of 10 s.
-await postgres.query(env, 'alter table hooks.destinations alter timeout_s set default 30')
+await query('alter table hooks.destinations alter timeout_s set default 30')
 const api = apiOf(base)
 await addProvider(base, 'ci', { open: true })
 
-function target(path: string): string {
+function target(path: string) {
   return `http://127.0.0.1:${port}${path}`
 }
 
 const send = (type: string, body = '{}') => store(base, 'ci', body, { 'X-Event-Type': type })
 
-async function count(filter: object): Promise<Answer> {
+async function count(filter: object) {
   const { status, json } = await api<Answer>('POST', START, { ...filter, dry_run: true })
   if (status !== 200) throw new Error(`a dry run answered ${status}: ${JSON.stringify(json)}`)
   return json
 }
 
 /** Starts a job for the events that a dry run has counted. */
-async function start(filter: object, path: string, call = api): Promise<Job> {
+async function start(filter: object, path: string, call = api) {
   const { highest_id } = await count(filter)
   const body = { ...filter, highest_id, target_url: target(path) }
   const { status, json } = await call<Answer>('POST', START, body)
@@ -89,12 +84,12 @@ async function start(filter: object, path: string, call = api): Promise<Job> {
   return json.job
 }
 
-async function jobOf(id: string): Promise<Job> {
+async function jobOf(id: string) {
   return (await api<Job>('GET', `${JOBS}/${id}`)).json
 }
 
 /** The job once it has these values. */
-function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
+function untilJob({ id }: Job, wanted: Partial<Job>, call = api) {
   const have = async () => {
     const { json } = await call<Job>('GET', `${JOBS}/${id}`)
     const names = Object.keys(wanted) as (keyof Job)[]
@@ -104,19 +99,19 @@ function untilJob({ id }: Job, wanted: Partial<Job>, call = api): Promise<Job> {
 }
 
 /** The events that came to a path, as they came. */
-function sentTo(path: string): readonly number[] {
+function sentTo(path: string) {
   return receiver.received
     .filter((one) => one.path === path)
     .map(({ headers }) => Number(headers['x-gatehouse-replay']))
 }
 
-const byId = (one: number, other: number): number => one - other
+const byId = (one: number, other: number) => one - other
 
-function answerHeld(): void {
+function answerHeld() {
   for (const answer of held.splice(0)) answer()
 }
 
-async function left(): Promise<string | undefined> {
+async function left() {
   const { text } = await request(`${base}/metrics`)
   return /^gatehouse_hooks_replay_job_left (\d+)$/m.exec(text)?.[1]
 }
@@ -127,8 +122,7 @@ const signed = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json
 const last = await send('order')
 
 const insertMany = (provider: string, count: number) =>
-  postgres.query(
-    env,
+  query(
     `with made as (
        insert into hooks.events (provider, trust, headers, payload, received_at)
        select $1, 3, '[]', ''::bytea, now() from generate_series(1, $2)
@@ -294,10 +288,7 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   await until(() => held.length === 64, 'the first to be sent')
   await postForm(base, '/settings', { retention_max_rows: '1' })
   // What a destination is owed is spared for seven days of its age.
-  await postgres.query(
-    env,
-    `update hooks.events set received_at = received_at - interval '8 days'`,
-  )
+  await query(`update hooks.events set received_at = received_at - interval '8 days'`)
   await postForm(base, '/settings', { retention_max_rows: '2' })
   await until(async () => (await jobOf(job.id)).failed > 0, 'the removal')
   const over = await until(async () => {
@@ -308,18 +299,15 @@ await t.test('what retention removes counts as failed; ended jobs are kept a wee
   t.match(over, { ...FINISHED, count: 10_500, done: 10_500, waiting: 0 })
 
   const { json } = await api<{ jobs: readonly Job[] }>('GET', JOBS)
-  await postgres.query(
-    env,
-    `update hooks.replay_jobs set ended_at = ended_at - interval '8 days'
-      where destination <> 'replay:${job.id}'`,
-  )
+  await query(`update hooks.replay_jobs set ended_at = ended_at - interval '8 days'
+      where destination <> 'replay:${job.id}'`)
   await postForm(base, '/settings', { retention_max_rows: '3' })
   await until(async () => {
     const now = await api<{ jobs: readonly Job[] }>('GET', JOBS)
     return now.json.jobs.length === 1
   }, 'the old jobs to go')
   t.ok(json.jobs.length > 3)
-  const rows = () => postgres.query(env, `select 1 from hooks.destinations where kind = 'replay'`)
+  const rows = () => query(`select 1 from hooks.destinations where kind = 'replay'`)
   await until(async () => (await rows()).length === 1, 'their rows to go')
 })
 

@@ -119,7 +119,7 @@ async function sent(id: number, target?: string, at = base) {
   return attemptsIn((await replay(at, id, target)).text)[0]
 }
 
-async function pageOf(path: string): Promise<string> {
+async function pageOf(path: string) {
   const { status, text } = await request(base + path, { headers: OWN })
   if (status !== 200) throw new Error(`${path} answered ${status}`)
   return text
@@ -197,7 +197,7 @@ await t.test('the present secret signs what came before', async (t) => {
 })
 
 await t.test('an answer that echoes our signature is kept without it', async (t) => {
-  const check = async (id: number, name: string): Promise<void> => {
+  const check = async (id: number, name: string) => {
     const { body = '' } = (await sent(id, `${url}/echo`)) ?? {}
     const signature = String(receiver.received.at(-1)?.headers[name])
     const [digest = ''] = /[\w+/]{32,}=*/.exec(signature) ?? []
@@ -265,7 +265,7 @@ await t.test('each attempt is kept, newest first, with its reason', async (t) =>
   for (const path of ['good', 'moved', 'broken', 'gone']) {
     answers.push(await replay(base, id, `${url}/${path}?token=geheim-geheim`))
   }
-  const target = (path: string): string => `${url}/${path}?token=«redacted»`
+  const target = (path: string) => `${url}/${path}?token=«redacted»`
   t.match(await attemptsOf(base, id), [
     { outcome: 'failed', answer: 'none', detail: /socket hang up/, target: target('gone') },
     { outcome: 'failed', answer: /^500 /, detail: '', target: target('broken') },
