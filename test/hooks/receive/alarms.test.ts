@@ -16,7 +16,7 @@ import { inventoryFile } from '../../helpers/ops.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { addSigned, cardOf, change, secretKey, sendStandard } from '../../helpers/senders.ts'
-import { startServer, type TestServer } from '../../helpers/server.ts'
+import { HURRIED, startServer, type TestServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
 import { calm } from '../../helpers/notices.ts'
 
@@ -48,8 +48,8 @@ const env = {
 }
 const startBoth = () =>
   Promise.all([
-    startServer(t, { services: ['hooks', 'ops'], env }),
-    startServer(t, { services: ['hooks'], env }),
+    startServer(t, { services: ['hooks', 'ops'], env, clock: HURRIED }),
+    startServer(t, { services: ['hooks'], env, clock: HURRIED }),
   ])
 await calm(env)
 let servers: readonly TestServer[] = await startBoth()
