@@ -72,7 +72,7 @@ await t.test('an event, and its bytes', async (t) => {
 })
 
 await t.test('replay: recorded like one of the page', async (t) => {
-  const target = (path: string): string => `http://127.0.0.1:${receiver.port}${path}`
+  const target = (path: string) => `http://127.0.0.1:${receiver.port}${path}`
   const replay = (body: object, call = api) => call<Sent>('POST', `/events/${first}/replay`, body)
   const sent = await replay({ target_url: target('/yes') })
   t.match(sent, { status: 200, json: { outcome: 'delivered', status: 201 } })
@@ -153,7 +153,7 @@ await t.test('the live stream takes a token, too', async (t) => {
 })
 
 await t.test('destinations are for people: no token may read or change them', async (t) => {
-  const state = async (): Promise<unknown> => (await api('GET', '/destinations')).json
+  const state = async () => (await api('GET', '/destinations')).json
   const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
   const body = { name: 'other', url: `${receiver.url}/onwards` }
   const none = [403, undefined, /^No token may/] as const

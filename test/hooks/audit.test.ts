@@ -158,7 +158,7 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
   const program = apiOf(base, agent.token)
   const id = (await post(base, 'generic/lan', '{}')).json<Ack>().id
   /** Starts a job with all events, and gives its id. */
-  async function job(path: string): Promise<string> {
+  async function job(path: string) {
     const counted = await program<Started>('POST', '/events/replay', { dry_run: true })
     const { highest_id } = counted.json
     const wanted = { highest_id, target_url: receiver.url + path }

@@ -12,22 +12,22 @@ await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend)
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })
 
-  async function deliver(): Promise<Ack> {
+  async function deliver() {
     return (await post(base, 'generic/lan', '{}')).json<Ack>()
   }
   /** The newest event came while the clock was ahead by that much, or behind. */
-  async function newestCame(ahead: string): Promise<string> {
+  async function newestCame(ahead: string) {
     const text = `update hooks.events set received_at = now() + interval '${ahead}'
                    where id = (select max(id) from hooks.events) returning received_at`
     const [row] = await backend.query(env, text)
     return (row as { received_at: Date }).received_at.toISOString()
   }
-  function steps(): readonly unknown[] {
+  function steps() {
     const lines = server.logs().filter((line) => line.includes('clock set back'))
     return lines.map((line) => JSON.parse(line))
   }
   const api = apiOf(base)
-  async function found(query: string): Promise<readonly number[]> {
+  async function found(query: string) {
     const { json } = await api<{ events: readonly { id: number }[] }>('GET', `/events?${query}`)
     return json.events.map(({ id }) => id)
   }

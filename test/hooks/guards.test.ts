@@ -34,14 +34,14 @@ t.test('guards of a listener on loopback', async (t) => {
   const { port, host } = new URL(base)
   const changeRetry = (retry: number, headers: Fields = {}) =>
     postForm(base, '/settings', { sse_retry_ms: String(retry) }, headers)
-  async function retryOf(): Promise<number> {
+  async function retryOf() {
     const { text } = await request(`${base}/settings`)
     return Number(/name="sse_retry_ms"[^>]*value="(\d+)"/.exec(text)?.[1])
   }
   await addProvider(base, 'lan', { open: true })
   t.equal((await deliver(base, 'chat', '{}')).json<Ack>().id, 1)
   /** What a foreign page must not change. */
-  const state = async (): Promise<unknown> => {
+  const state = async () => {
     const { text } = await request(`${base}/providers`)
     const cards = [...text.matchAll(/data-provider="([^"]+)"/g)].map(([, name]) => name)
     const switches = [...text.matchAll(/aria-checked="(\w+)"/g)].map(([, on]) => on)
@@ -177,7 +177,7 @@ t.test('a trusted proxy names the source', async (t) => {
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32, 10.0.0.0/8,fd00::/8',
   })
   await addProvider(base, 'lan', { open: true })
-  const source = async (forwarded: string | readonly string[], from?: string): Promise<string> => {
+  const source = async (forwarded: string | readonly string[], from?: string) => {
     const answer = await request(`${base}/webhooks/generic/lan`, {
       method: 'POST',
       headers: { 'X-Forwarded-For': forwarded },

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { request, type Response } from '../helpers/http.ts'
+import { request } from '../helpers/http.ts'
 import { refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
 import {
@@ -103,11 +103,11 @@ function cardsIn(text: string): Readonly<Record<string, Shown['facts']>> {
   return Object.fromEntries(cards.map((card) => [nameIn(card), shownIn(card).facts]))
 }
 
-function nameIn(card: string): string {
+function nameIn(card: string) {
   return (/<bdi>(.*?)<\/bdi>/s.exec(card)?.[1] ?? '').replaceAll('<wbr />', '')
 }
 
-function forget(base: string, name: string): Promise<Response> {
+function forget(base: string, name: string) {
   return postForm(base, `/settings/forwarders/${encodeURIComponent(name)}/forget`, {})
 }
 
@@ -163,7 +163,7 @@ await t.test('forwarders on the settings page', async (t) => {
 })
 
 /** The form's values on the settings page. */
-async function settingsOf(base: string): Promise<Fields> {
+async function settingsOf(base: string) {
   const { status, text } = await request(`${base}/settings`)
   if (status !== 200) throw new Error(`GET /settings answered ${status}, expected 200`)
   return valuesIn(text)

@@ -63,7 +63,7 @@ const wrong = (count: number, name: string) =>
   Promise.all(Array.from({ length: count }, () => post(base(), name, '{}')))
 
 /** The alarms of one instance, as `/metrics` tells: 1 fires, 0 is set. */
-async function metrics(of = base()): Promise<Record<string, number>> {
+async function metrics(of = base()) {
   const { text } = await request(`${of}/metrics`)
   const line = /^gatehouse_hooks_alarm\{provider="([^"]+)",kind="(\w+)"\} (\d)$/gm
   return Object.fromEntries(
@@ -72,14 +72,14 @@ async function metrics(of = base()): Promise<Record<string, number>> {
 }
 
 /** `status` and reasons of the health probe of one instance. */
-async function health(of = base()): Promise<string> {
+async function health(of = base()) {
   const { text } = await request(`${of}/healthz`)
   const said = JSON.parse(text) as { status: string; reasons?: readonly string[] }
   return [said.status, ...(said.reasons ?? [])].join('; ')
 }
 
 /** Waits until both instances have this state of an alarm. */
-async function untilBoth(alarm: string, value: number | undefined): Promise<void> {
+async function untilBoth(alarm: string, value: number | undefined) {
   for (const { hooks } of servers) {
     const has = async () => (await metrics(hooks))[alarm] === value
     await until(has, `${alarm}: ${value}`, undefined, 100)

@@ -13,7 +13,7 @@ import {
   startHooks,
   type Ack,
 } from '../../helpers/hooks.ts'
-import { request, type RequestOptions, type Response } from '../../helpers/http.ts'
+import { request, type RequestOptions } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { replay, startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
@@ -34,18 +34,18 @@ const stored = () =>
   postgres.query(env, 'select name, methods, answer from hooks.providers order by 1')
 
 /** Posts a form as a browser does: ticked boxes of one name are fields of one name. */
-function sendForm(path: string, body: string): Promise<Response> {
+function sendForm(path: string, body: string) {
   return request(base + path, { method: 'POST', headers: FORM_TYPE, body, secretShown: true })
 }
 
 /** Makes an open provider, enabled. */
-async function addOpen(name: string, more = ''): Promise<void> {
+async function addOpen(name: string, more = '') {
   const made = await sendForm('/providers', `name=${name}&${OPEN}&${more}`)
   if (made.status !== 200) throw new Error(`${name} was not made: ${made.text.slice(0, 300)}`)
   await enable(base, `generic:${name}`, true)
 }
 
-function call(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+function call(method: string, path: string, options: RequestOptions = {}) {
   return request(`${base}/webhooks/generic/${path}`, { method, ...options })
 }
 

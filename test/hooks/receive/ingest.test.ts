@@ -45,20 +45,20 @@ const RAW = [
 ]
 
 /** A stream that has its place: its first status says so, and it misses nothing from then on. */
-async function follow(base: string): Promise<EventStream> {
+async function follow(base: string) {
   const stream = await openStream(t, `${base}/events`)
   await stream.until(({ event }) => event === 'status', 'the first status')
   return stream
 }
 
 /** What the stream has told of one event once a later event has come by. */
-async function toldOf(stream: EventStream, id: number, later: number): Promise<number> {
+async function toldOf(stream: EventStream, id: number, later: number) {
   await stream.until((event) => event.id === String(later), `event ${later}`)
   return stream.events.filter((event) => event.id === String(id)).length
 }
 
 /** All have the same acknowledgement, whose id this gives. */
-function oneAck(t: Test, answers: readonly Response[]): number {
+function oneAck(t: Test, answers: readonly Response[]) {
   t.same(new Set(answers.map(({ status }) => status)), new Set([202]))
   t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one ack for all')
   return answers[0]?.json<Ack>().id ?? 0
@@ -81,7 +81,7 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
 
   await t.test('what is accepted is listed, and comes back byte for byte', async (t) => {
     const kept: { id: number; body: Buffer }[] = []
-    const keep = (answer: Response, body: Buffer): void => {
+    const keep = (answer: Response, body: Buffer) => {
       t.equal(answer.status, 202)
       kept.push({ id: answer.json<Ack>().id, body })
     }
@@ -147,7 +147,7 @@ await t.test('delivery ids', async (t) => {
 
   await t.test('an event has the type that its delivery claims', async (t) => {
     const body = '{"ref":"refs/heads/main"}'
-    const claim = async (id: string, type: Record<string, string>): Promise<number> => {
+    const claim = async (id: string, type: Record<string, string>) => {
       const headers = { ...type, 'X-GitHub-Delivery': id }
       return (await deliver(base, 'code_host', body, headers)).json<Ack>().id
     }
@@ -187,7 +187,7 @@ await t.test('delivery ids', async (t) => {
 
 await t.test('bodies as they come over a connection', async (t) => {
   const path = '/webhooks/generic/lan'
-  const head = (...lines: readonly string[]): string =>
+  const head = (...lines: readonly string[]) =>
     [`POST ${path} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
 
   await t.test('the limit itself is accepted, a byte more is not', async (t) => {
@@ -207,8 +207,7 @@ await t.test('bodies as they come over a connection', async (t) => {
   })
 
   await t.test('a sender that asks first is refused without sending', async (t) => {
-    const asking = (length: number): string =>
-      head('Expect: 100-continue', `Content-Length: ${length}`)
+    const asking = (length: number) => head('Expect: 100-continue', `Content-Length: ${length}`)
     for (const [text, status] of [
       [asking(LIMIT + 1), 413],
       [asking(5).replace('lan', 'nobody'), 404],
@@ -230,7 +229,7 @@ await t.test('bodies as they come over a connection', async (t) => {
 
   await t.test('a body that breaks off is not stored', async (t) => {
     const route = '/webhooks/generic/:name'
-    const answered = async (): Promise<number> =>
+    const answered = async () =>
       (await countAnswers(base, route, 499)) + (await countAnswers(base, route, 400))
     const before = await eventIds(base)
     const ends = {

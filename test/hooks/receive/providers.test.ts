@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { until } from '../../helpers/until.ts'
-import { request, type Response } from '../../helpers/http.ts'
+import { request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   SECRETS,
@@ -27,16 +27,15 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     HOOKS_PAYMENTS_SECRET: '',
     HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,
   })
-  const create = (fields: Fields, headers = {}): Promise<Response> =>
-    postForm(base, '/providers', fields, headers)
+  const create = (fields: Fields, headers = {}) => postForm(base, '/providers', fields, headers)
   const bearer = (token: string): Fields => ({
     Authorization: `Bearer ${token}`,
   })
-  const sent = async (name: string, token: string): Promise<number> =>
+  const sent = async (name: string, token: string) =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
-  const stored = (): Promise<unknown> => backend.query(env, STORED, ['%'])
-  const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
+  const stored = () => backend.query(env, STORED, ['%'])
+  const refused = (t: Test, rows: readonly Refusal[]) =>
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
 
   await t.test('the page says what a secret is missing for', async (t) => {
@@ -143,7 +142,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('the toggle', async (t) => {
-    const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
+    const toggle = (name: string, enabled: string, headers = {}) =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
     await refused(t, [
       [formCall('/providers/x%00/enabled', { enabled: 'true' }), 404],
@@ -186,7 +185,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
 })
 
 /** The part of the page that is about one provider. */
-function cardOf(text: string, name: string): string {
+function cardOf(text: string, name: string) {
   const part = text.split('<article').find((card) => card.includes(`data-provider="${name}"`))
   if (part === undefined) throw new Error(`the page has no card of ${name}`)
   return part

@@ -33,13 +33,13 @@ function said({ server }: Hooks): readonly string[] {
   return own.map(({ level, msg, source }) => `${level} ${msg} ${source}`)
 }
 
-async function atSender({ base }: Hooks, provider = 'code_host'): Promise<string> {
+async function atSender({ base }: Hooks, provider = 'code_host') {
   const { text } = await request(`${base}/providers?open=${provider}`)
   return shownIn(text).facts['At the sender'] ?? ''
 }
 
-function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<unknown> {
-  async function isShown(): Promise<boolean> {
+function untilShown(hooks: Hooks, expected: RegExp, provider?: string) {
+  async function isShown() {
     const shown = await atSender(hooks, provider)
     noteSeen(`at the sender: ${shown}`)
     return expected.test(shown)
@@ -48,12 +48,12 @@ function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<
 }
 
 /** Looks that GitHub has answered or refused. */
-function looks(github: GithubApi): number {
+function looks(github: GithubApi) {
   return github.requests.filter(({ path }) => path === `${REPO}?per_page=100`).length
 }
 
 /** Waits until a look has ended: the next one has begun. */
-async function untilLooked(github: GithubApi): Promise<void> {
+async function untilLooked(github: GithubApi) {
   const before = looks(github)
   await until(() => looks(github) >= before + 2, 'two more looks')
 }

@@ -30,7 +30,7 @@ const [, server] = backends
 const LIMIT = 100 * 1024
 
 /** Refused deliveries by provider and status, as /metrics counts them. */
-async function counted(base: string): Promise<Record<string, number>> {
+async function counted(base: string) {
   const { text } = await request(`${base}/metrics`)
   const line = /^gatehouse_hooks_rejections_total\{provider="([^"]+)",status="(\d+)"\} (\d+)$/gm
   const found = [...text.matchAll(line)]
@@ -63,7 +63,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
       status: number,
       reason: string,
       answer: ReturnType<typeof post>,
-    ): Promise<void> {
+    ) {
       expected.push({ provider, status, reason })
       t.equal((await answer).status, status, `${provider}: ${reason}`)
     }
@@ -265,7 +265,7 @@ async function openTable(t: Test) {
   )
   const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
   t.teardown(() => opened[Symbol.asyncDispose]())
-  const open = (): Promise<Rejections> =>
+  const open = () =>
     openRejections({
       db: opened.db,
       clock: systemClock,
@@ -273,7 +273,7 @@ async function openTable(t: Test) {
       log,
       metrics: createMetrics(),
     })
-  const counts = (): Promise<readonly unknown[]> =>
+  const counts = () =>
     server.query(
       env,
       `select (select count(*)::int from hooks.rejections) as rows,
@@ -300,7 +300,7 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
     )
   await insert('code_host', 10_500)
   const rejections = await open()
-  async function flood(): Promise<void> {
+  async function flood() {
     for (let n = 1; n <= 300; n++) rejections.record(refused(`number ${n}`))
     await rejections.flush()
   }
@@ -313,14 +313,14 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
   t.same(await counts(), [{ rows: 10_000, total: 1_500, minutes: 1_500, oldest: 1_501 }])
 
   // Unknown paths have a bound of their own, and evict nothing else.
-  const kept = (): Promise<readonly unknown[]> =>
+  const kept = () =>
     server.query(
       env,
       `select provider, count(*)::int as rows, max(reason) as last
          from hooks.rejections group by 1 order by 1`,
     )
   const stray = { provider: 'unknown', status: 404, client: '192.0.2.7' } as const
-  async function lose(count: number): Promise<void> {
+  async function lose(count: number) {
     for (let n = 0; n < count; n++) {
       rejections.record({ ...stray, reason: `unknown path: ${1000 + n}`, at: new Date() })
     }
@@ -344,10 +344,10 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
 t.test('two instances that count refusals do not block each other', async (t) => {
   const hooks = await startHooks(t, server)
   const { base, env } = hooks
-  const refuse = async (): Promise<void> => {
+  const refuse = async () => {
     for (const provider of ['payments', 'code_host']) await post(base, provider, '{}')
   }
-  const total = async (): Promise<unknown> =>
+  const total = async () =>
     (await server.query(env, 'select sum(total)::int as n from hooks.rejection_totals'))[0]?.['n']
   await refuse()
   await until(async () => (await total()) === 2, 'a first flush')

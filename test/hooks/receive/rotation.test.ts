@@ -59,13 +59,13 @@ const WAYS: Readonly<Record<'signed' | 'token', Way>> = {
 const MATCHED = 'Matched last'
 
 /** Waits until the card says which secret matched last; it is written down within a second or two. */
-async function untilMatched(base: string, name: string, what: RegExp): Promise<void> {
+async function untilMatched(base: string, name: string, what: RegExp) {
   const says = async () => what.test((await cardOf(base, name))[MATCHED] ?? '')
   await until(says, `${name} to say ${what.source}`, undefined, 200)
 }
 
 /** Waits until the newest refusal of a provider has this reason. */
-async function untilRefused(base: string, name: string, reason: RegExp): Promise<void> {
+async function untilRefused(base: string, name: string, reason: RegExp) {
   const listed = async () =>
     reason.test((await refusals(base, `&provider=${name}`))[0]?.reason ?? '')
   await until(listed, `a refusal of ${name} for ${reason.source}`, undefined, 200)
@@ -78,7 +78,7 @@ async function overlap(
   name: string,
   { make, send, shown }: Way,
   end: (provider: string) => Promise<unknown>,
-): Promise<void> {
+) {
   const old = await make(base, name)
   const provider = `generic:${name}`
   t.equal(await send(base, name, old), 202)
@@ -185,7 +185,7 @@ await t.test('rotation', async (t) => {
 
 // Secrets of the configuration.
 
-async function status(base: string, provider: Signed, key: string): Promise<number> {
+async function status(base: string, provider: Signed, key: string) {
   const body = JSON.stringify({ provider, key: key.length })
   return (await deliver(base, provider, body, {}, { secret: key })).status
 }

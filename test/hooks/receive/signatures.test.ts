@@ -54,7 +54,7 @@ function verify({
   return verifier.finish(bytes)
 }
 
-function reasonOf(given: Case): string {
+function reasonOf(given: Case) {
   const verification = verify(given)
   return 'secret' in verification ? 'ok' : `${verification.status} ${verification.reason}`
 }
@@ -135,7 +135,7 @@ t.test('a signature or a time that is not as its scheme writes it is malformed',
 t.test('payments: one time of digits, any number of v1, decoys ignored', async (t) => {
   const right = RIGHT.payments
   const wrong = '0'.repeat(64)
-  const reason = (value: string): string =>
+  const reason = (value: string) =>
     reasonOf({ provider: 'payments', headers: { 'payments-signature': value } })
   const malformed = '401 signature malformed'
   const cases: readonly (readonly [string, string])[] = [
@@ -199,7 +199,7 @@ function standard(given: StandardCase): Verification {
   return verifier.finish(bytes)
 }
 
-function reason(given: StandardCase): string {
+function reason(given: StandardCase) {
   const verification = standard(given)
   return 'secret' in verification ? 'ok' : verification.reason
 }
