@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import {

@@ -128,7 +128,7 @@ await t.test('an operator sets alarms; without that there is none', async (t) =>
   const rows = Object.entries(bad).flatMap(([field, values]) =>
     values.map((value): Refusal => {
       const text = new RegExp(`^${field} must be a whole number`)
-      return [call('generic:ci', { [field]: value }), 422, undefined, text]
+      return [call('generic:ci', { [field]: value }), 422, text]
     }),
   )
   await refuseAll(t, { service: 'hooks', base: base(), state: alarms }, [

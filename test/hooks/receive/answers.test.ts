@@ -209,13 +209,12 @@ await t.test('an event of another method is sent on by POST, with what it was', 
   await replay(base, plain.id, target)
   t.equal(receiver.received.length, 2)
   const last = receiver.received.at(-1)
-  t.equal(last?.headers['x-gatehouse-method'], undefined, 'no provider claims it')
-  t.equal(last?.headers['x-gatehouse-query'], undefined)
+  t.notMatch(Object.keys(last?.headers ?? {}).join(' '), 'x-gatehouse', 'no provider claims it')
 })
 
 /** A form that is refused. */
 function form(path: string, body: string, text: RegExp, status = 422): Refusal {
-  return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, undefined, text]
+  return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, text]
 }
 
 await t.test('what is refused', async (t) => {

@@ -89,7 +89,7 @@ const state = () => eventIds(base)
 /** Each of these is refused as not signed, and nothing is stored. */
 function refused(t: Test, calls: readonly Refusal[0][]) {
   const said = /signature is missing, malformed/
-  const rows = calls.map((call): Refusal => [call, 401, undefined, said])
+  const rows = calls.map((call): Refusal => [call, 401, said])
   return refuseAll(t, { service: 'hooks', base, state }, rows)
 }
 
@@ -172,7 +172,7 @@ await t.test('a key that can not be had is 503, and nothing is stored', async (t
     hosts.answers.set(SigningCertURL, answer)
     const members = snsMessage(certified.key, { SigningCertURL })
     const held = await sendSns(`sns-${name}`, members)
-    refuses(t, held, [503, undefined, /The sender's key can't be had now/], name)
+    refuses(t, held, [503, /The sender's key can't be had now/], name)
     t.equal(held.headers['retry-after'], '60')
     hosts.answers.set(SigningCertURL, certified.pem)
     t.equal((await sendSns(`sns-${name}`, members)).status, 503)
@@ -197,8 +197,8 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
   const card = () => cardOf(base, 'generic:news')
   await until(async () => (await card())['Rejected'] !== 'none', 'the rejection of before')
   await refuseAll(t, { service: 'hooks', base, state: card }, [
-    [`POST /log/${without}/confirm`, 404, undefined, /asks for a confirmation/],
-    ['POST /log/999999/confirm', 404, undefined, /no event under this id/],
+    [`POST /log/${without}/confirm`, 404, /asks for a confirmation/],
+    ['POST /log/999999/confirm', 404, /no event under this id/],
   ])
   const confirmed = await postForm(base, `/log/${id}/confirm`, {}, { 'HX-Request': 'true' })
   t.match(confirmed, { status: 200, headers: { 'gatehouse-done': /Confirmed/ } })
@@ -211,7 +211,7 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
 
   hosts.answers.set(CONFIRM, 400)
   const failed = await postForm(base, `/log/${id}/confirm`, {})
-  refuses(t, failed, [502, undefined, /did not confirm the subscription: it answered 400/])
+  refuses(t, failed, [502, /did not confirm the subscription: it answered 400/])
   for (const SubscribeURL of [
     `https://evil.example/?Action=ConfirmSubscription&a=b`,
     `${SNS}/x`,
@@ -531,17 +531,17 @@ await t.test('what an operator has to say of a sender', async (t) => {
     formCall('/providers', { name: 'bad', trust_mode: 'signed', ...fields })
   const named = { audience: 'a', subject: 'b' }
   await refuseAll(t, { service: 'hooks', base, state: async () => await page('token') }, [
-    [form({ scheme: 'google-pubsub', audience: 'a' }), 422, undefined, /subject is missing/],
-    [form({ scheme: 'openid', ...named }), 422, undefined, /issuer is missing/],
+    [form({ scheme: 'google-pubsub', audience: 'a' }), 422, /subject is missing/],
+    [form({ scheme: 'openid', ...named }), 422, /issuer is missing/],
     ...['http://a.example', 'https://u@a.example', 'https://a.example?x', 'a.example'].map(
       (issuer): Refusal => {
-        return [form({ scheme: 'openid', issuer, ...named }), 422, undefined, /issuer/]
+        return [form({ scheme: 'openid', issuer, ...named }), 422, /issuer/]
       },
     ),
-    [form({ scheme: 'aws-sns', topics: 'a b <c>' }), 422, undefined, /topics must be/],
-    [form({ scheme: 'aws-sns', secret: 'long-enough' }), 422, undefined, /has no secret/],
-    [form({ scheme: 'paypal' }), 422, undefined, /sender makes the secret/],
-    [form({ scheme: 'plaid', secret: 'no-colon-here' }), 422, undefined, /CLIENT_ID:SECRET/],
+    [form({ scheme: 'aws-sns', topics: 'a b <c>' }), 422, /topics must be/],
+    [form({ scheme: 'aws-sns', secret: 'long-enough' }), 422, /has no secret/],
+    [form({ scheme: 'paypal' }), 422, /sender makes the secret/],
+    [form({ scheme: 'plaid', secret: 'no-colon-here' }), 422, /CLIENT_ID:SECRET/],
   ])
   const flags = await runCli(['provider', 'add', 'x', '--scheme', 'github', '--topics', TOPIC])
   t.match(flags, { code: 2, stderr: /topics is for the scheme aws-sns alone/ })

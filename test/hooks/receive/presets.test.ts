@@ -4,7 +4,7 @@ import { t, type Test } from 'tap'
 import { listSenders } from '../../../services/hooks/receive/schemes/describe.ts'
 import { keyOf } from '../../../services/hooks/receive/schemes/keys.ts'
 import { PRESETS } from '../../../services/hooks/receive/schemes/presets/presets.ts'
-import type { Scheme } from '../../../services/hooks/receive/schemes/scheme.ts'
+import type { Key, Scheme } from '../../../services/hooks/receive/schemes/scheme.ts'
 import { BUILT_IN, schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
 import { verifySignature } from '../../../services/hooks/receive/schemes/signatures.ts'
 import { isSignable, signDelivery } from '../../../services/hooks/receive/schemes/signing.ts'
@@ -158,7 +158,7 @@ await t.test('each sender is there once, and what is said of its test is true', 
 function verify(
   scheme: Scheme,
   head: Parameters<typeof verifySignature>[1],
-  key: Buffer | string,
+  key: Key,
   body: Buffer,
 ) {
   const verifier = verifySignature(scheme, head, { accepted: [key], retired: [] }, 300)

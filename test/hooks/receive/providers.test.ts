@@ -73,21 +73,16 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.match((await request(base + path)).text, 'Any sender, with a token')
     const trust = { trust_mode: 'token' }
     await refused(t, [
-      [formCall(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
-      [formCall(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
-      [
-        formCall('/providers/generic:ci/verify', trust),
-        404,
-        undefined,
-        /no open provider "generic:ci"/,
-      ],
-      ['GET /providers/code_host/verify', 404, undefined, /no open provider "code_host"/],
+      [formCall(path, { trust_mode: 'open' }), 422, /must be token or signed/],
+      [formCall(path, { scheme: 'github' }), 422, /GATEHOUSE_SECRET_KEY/],
+      [formCall('/providers/generic:ci/verify', trust), 404, /no open provider "generic:ci"/],
+      ['GET /providers/code_host/verify', 404, /no open provider "code_host"/],
     ])
     const given = tokenOf(await postForm(base, path, { trust_mode: 'token', scheme: 'gitlab' }))
     const headersOf = { 'X-Gitlab-Token': given }
     t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
     t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
-    await refused(t, [[formCall(path, trust), 404, undefined, /no open provider/]])
+    await refused(t, [[formCall(path, trust), 404, /no open provider/]])
   })
 
   await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
@@ -107,7 +102,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
 
   await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
-    await refused(t, [[formCall('/providers', open), 422, undefined, /acknowledge/]])
+    await refused(t, [[formCall('/providers', open), 422, /acknowledge/]])
     const made = await create({ ...open, acknowledge_open: 'true' })
     t.equal(made.status, 200)
     t.notMatch(made.text, 'id="made-token"', 'it has no token')
@@ -119,20 +114,14 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const create422 = (fields: Fields, text: RegExp): Refusal => [
       formCall('/providers', fields),
       422,
-      undefined,
       text,
     ]
     await refused(t, [
-      [
-        formCall('/providers', { name: 'ci' }),
-        409,
-        undefined,
-        /is a provider "generic:ci" already/,
-      ],
+      [formCall('/providers', { name: 'ci' }), 409, /is a provider "generic:ci" already/],
       create422({ name: 'chat' }, /belongs to a signed provider/),
       ...bad.map((name) => create422({ name }, /The name must be/)),
       create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
-      [{ call: 'POST /providers', body: { name: 'x' } }, 415, undefined, /form/],
+      [{ call: 'POST /providers', body: { name: 'x' } }, 415, /form/],
     ])
     t.equal((await create({ name: 'a'.repeat(64) })).status, 200, '64 characters are fine')
     const page = await create({ name: 'CI 2' }, NAVIGATES)
@@ -165,9 +154,9 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     t.same(await eventIds(base), before)
     const none = /no provider/
     await refused(t, [
-      [formCall('/providers/generic:ci/remove'), 404, undefined, none],
-      [formCall('/providers/code_host/remove'), 404, undefined, none],
-      [formCall('/providers/generic:open/rotate'), 404, undefined, none],
+      [formCall('/providers/generic:ci/remove'), 404, none],
+      [formCall('/providers/code_host/remove'), 404, none],
+      [formCall('/providers/generic:open/rotate'), 404, none],
     ])
     token = tokenOf(await create({ name: 'ci' }))
   })

@@ -169,16 +169,16 @@ await t.test('rotation', async (t) => {
     const wrong = /overlap must be a whole number of seconds/
     await refuseAll(t, { service: 'hooks', base, state }, [
       ...overlaps.map((overlap): Refusal => {
-        return [rotate('generic:stays', { overlap }), 422, undefined, wrong]
+        return [rotate('generic:stays', { overlap }), 422, wrong]
       }),
       // A token is made here, never given.
       [rotate('generic:stays', { secret: signingSecret() }), 422],
       // The variable wins: a stored one would have no effect.
-      [rotate('code_host', {}), 409, undefined, /comes from HOOKS_CODE_HOST_SECRET/],
+      [rotate('code_host', {}), 409, /comes from HOOKS_CODE_HOST_SECRET/],
       [rotate('generic:none', {}), 404],
       // It was never rotated: a page that says otherwise is not of now.
-      [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409, undefined],
-      [rotate('generic:stays', { rotated_at: 'never' }), 422, undefined, /^rotated_at must be/],
+      [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409],
+      [rotate('generic:stays', { rotated_at: 'never' }), 422, /^rotated_at must be/],
     ])
   })
 })
@@ -260,9 +260,9 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     const rotate = (fields: Fields) => formCall('/providers/payments/rotate', fields)
     const state = () => status(base, 'payments', second)
     await refuseAll(t, { service: 'hooks', base, state }, [
-      [rotate({}), 422, undefined, /The sender makes the secret of stripe: give it here/],
-      [rotate({ secret: 'short' }), 422, undefined, /must be 8 to 256 characters/],
-      [rotate({ secret: first, rotated_at: '' }), 409, undefined, /was rotated since/],
+      [rotate({}), 422, /The sender makes the secret of stripe: give it here/],
+      [rotate({ secret: 'short' }), 422, /must be 8 to 256 characters/],
+      [rotate({ secret: first, rotated_at: '' }), 409, /was rotated since/],
       [{ ...rotate({}), call: 'POST /providers/payments/remove' }, 404],
     ])
   })
