@@ -12,7 +12,7 @@ import {
 } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
-import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { attemptsOf, startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { openStream, type EventStream } from '../helpers/sse.ts'
@@ -92,7 +92,7 @@ await t.test('who may call', async (t) => {
   const replay = `POST /api/v1/events/${first}/replay`
   const body = { target_url: `http://127.0.0.1:${receiver.port}/` }
   for (const path of READS) {
-    t.equal((await request(`${base}/api/v1${path}`, { headers: token })).status, 200, path)
+    await expectStatus(200, request(`${base}/api/v1${path}`, { headers: token }), path)
   }
   const call = 'GET /api/v1/events'
   const unknown = { authorization: `Bearer ${wrong}` }
@@ -108,7 +108,7 @@ await t.test('who may call', async (t) => {
   const basic = { authorization: 'Basic dXNlcjpwYXNz' }
   // By this name the call is not compared with the API's document, which has no passwords.
   const proxied = apiOf(base.replace('127.0.0.1', 'localhost'))
-  t.equal((await proxied('GET', '/events', undefined, basic)).status, 200, "a proxy's password")
+  await expectStatus(200, proxied('GET', '/events', undefined, basic), "a proxy's password")
 })
 
 await t.test('wrong input', async (t) => {
@@ -142,7 +142,7 @@ await t.test('the live stream takes a token, too', async (t) => {
     [{ call: 'GET /events', headers: { authorization: `Bearer ${wrong}` } }, 401],
   ])
   t.equal((await openStream(t, `${base}/events`)).status, 200, 'who has no token is not bounded')
-  t.equal((await apiOf(base, made.token)('GET', '/events')).status, 200, 'nor are other calls')
+  await expectStatus(200, apiOf(base, made.token)('GET', '/events'), 'nor are other calls')
   others[0]?.close()
   await until(
     async () => (await openStream(t, `${base}/events`, { headers })).status === 200,

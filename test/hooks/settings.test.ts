@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
 import {
   FORM_TYPE,
@@ -38,7 +38,7 @@ const save = (fields: Fields): ReturnType<typeof postForm> => postForm(base, '/s
 await t.test('settings', async (t) => {
   await t.test('defaults, and all fields changed', async (t) => {
     t.same(await settingsOf(base), DEFAULTS)
-    t.equal((await save(OTHER)).status, 200)
+    await expectStatus(200, save(OTHER))
     t.same(await settingsOf(base), OTHER)
     const other = await openStream(t, `${second}/events`)
     await until(() => other.retry === 500, 'a stream of another instance to tell the new delay')
@@ -47,11 +47,11 @@ await t.test('settings', async (t) => {
 
   await t.test('the smallest values, absent fields, an empty target', async (t) => {
     const least = { retention_max_age_days: '0', retention_max_rows: '0', sse_retry_ms: '250' }
-    t.equal((await save(least)).status, 200)
+    await expectStatus(200, save(least))
     t.same(await settingsOf(base), { ...OTHER, ...least }, 'an absent field keeps its value')
-    t.equal((await save({ replay_default_target: ' ' })).status, 200)
+    await expectStatus(200, save({ replay_default_target: ' ' }))
     t.equal((await settingsOf(base))['replay_default_target'], '')
-    t.equal((await save(OTHER)).status, 200)
+    await expectStatus(200, save(OTHER))
   })
 
   await t.test('an invalid value is refused, and nothing is taken then', async (t) => {
@@ -144,7 +144,7 @@ await t.test('forwarders on the settings page', async (t) => {
     await until(async () => (await cards())[escaped]?.['State'] === 'away', 'it to be away')
     const gone = await forget(base, NAME)
     t.same(Object.keys(cardsIn(gone.text)), ['old'])
-    t.equal((await forget(base, NAME)).status, 404)
+    await expectStatus(404, forget(base, NAME))
     const ready = await openPeer(t, base, { name: NAME, target: TARGET })
     t.match(await ready.next(), { known: false }, 'its name is new')
   })

@@ -13,7 +13,7 @@ import {
 } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { addSigned, cardOf, change, secretKey, sendStandard } from '../../helpers/senders.ts'
 import { HURRIED, startServer, type TestServer } from '../../helpers/server.ts'
@@ -150,7 +150,7 @@ await t.test('a silent provider', async (t) => {
   const message = 'generic:ci: no event for longer than 1h'
   const first = await newest(1)
   t.match(first, { level: 'critical', message, url: 'https://hooks.example/providers' })
-  t.equal((await send()).status, 202)
+  await expectStatus(202, send())
   await untilBoth('generic:ci silent', 0)
   const over = { level: 'info', message: `Over: ${message}`, begin_id: first.id }
   t.match(await newest(2), over)
@@ -169,7 +169,7 @@ await t.test('a silent provider', async (t) => {
 })
 
 await t.test('when a provider was heard last is known after retention', async (t) => {
-  t.equal((await deliver(base(), 'chat', '{}')).status, 202)
+  await expectStatus(202, deliver(base(), 'chat', '{}'))
   await provider('ci', '--off')
   await change(base(), 'chat', 'alarm', { expected_interval: '1h' })
   // As if the only event had been pruned.
@@ -197,14 +197,14 @@ await t.test('a burst of wrong signatures and tokens', async (t) => {
   const counted = async () => (await cardOf(base(), 'generic:shop'))['Rejected'] ?? ''
   await until(async () => /^\D*8\b/.test(await counted()), 'all refusals to be counted')
   t.equal((await metrics())['generic:shop burst'], 0, 'too long and disabled do not count')
-  t.equal((await sendStandard(base(), 'shop', signing)).status, 202)
+  await expectStatus(202, sendStandard(base(), 'shop', signing))
   await post(servers[1]?.hooks ?? '', 'generic/shop', '{}')
   await untilBoth('generic:shop burst', 1)
   t.equal(await health(), `degraded; ${BURST}`)
   const message = 'generic:shop: 5 or more deliveries with a wrong secret in 5 minutes'
   const first = await newest(7)
   t.match(first, { level: 'warning', message })
-  t.equal((await sendStandard(base(), 'shop', signing)).status, 202, 'right ones are taken')
+  await expectStatus(202, sendStandard(base(), 'shop', signing), 'right ones are taken')
   await query(`update hooks.rejection_minutes set minute = minute - interval '6 minutes'`)
   t.match(await newest(8), { message: `Over: ${message}`, begin_id: first.id })
 })

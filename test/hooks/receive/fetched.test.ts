@@ -175,7 +175,7 @@ await t.test('a key that can not be had is 503, and nothing is stored', async (t
     refuses(t, held, [503, /The sender's key can't be had now/], name)
     t.equal(held.headers['retry-after'], '60')
     hosts.answers.set(SigningCertURL, certified.pem)
-    t.equal((await sendSns(`sns-${name}`, members)).status, 503)
+    await expectStatus(503, sendSns(`sns-${name}`, members))
     t.equal(hosts.countOf(SigningCertURL), 1, `${name} is not asked for again within a minute`)
   }
   t.same(await eventIds(base), before)
@@ -186,8 +186,8 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
   hosts.answers.set(CONFIRM, '<ConfirmSubscriptionResponse/>')
   const asks = snsMessage(certified.key, ASKS)
   const early = snsMessage(certified.key)
-  t.equal((await sendSns('news', early)).status, 401, 'its topic is not named')
-  t.equal((await sendSns('news', asks)).status, 200)
+  await expectStatus(401, sendSns('news', early), 'its topic is not named')
+  await expectStatus(200, sendSns('news', asks))
   t.equal(hosts.countOf(`${SNS}/?Action`), 0, 'nothing is confirmed by itself')
   const [id = 0] = await eventIds(base)
   const page = await request(`${base}/log/${id}`)
@@ -203,7 +203,7 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
   const confirmed = await postForm(base, `/log/${id}/confirm`, {}, { 'HX-Request': 'true' })
   t.match(confirmed, { status: 200, headers: { 'gatehouse-done': /Confirmed/ } })
   t.equal(hosts.countOf(CONFIRM), 1)
-  t.equal((await sendSns('news', early)).status, 200, 'its topic is named now')
+  await expectStatus(200, sendSns('news', early), 'its topic is named now')
   t.match(await card(), { Topics: TOPIC, Secret: 'none by design' })
 
   await sendSns('news', snsMessage(certified.key, ASKS))
@@ -217,9 +217,9 @@ await t.test('a subscription is confirmed by hand, or by itself for a named topi
     `${SNS}/x`,
   ]) {
     const trick = snsMessage(certified.key, { ...ASKS, SubscribeURL })
-    t.equal((await sendSns('news', trick)).status, 200, 'it is signed')
+    await expectStatus(200, sendSns('news', trick), 'it is signed')
     const [event = 0] = await eventIds(base)
-    t.equal((await postForm(base, `/log/${event}/confirm`, {})).status, 404, SubscribeURL)
+    await expectStatus(404, postForm(base, `/log/${event}/confirm`, {}), SubscribeURL)
   }
   t.equal(hosts.countOf('https://evil'), 0)
 
@@ -438,7 +438,7 @@ await t.test('Plaid: a token with the hash of the body, by a key of its API', as
     to,
   ])
   const unknown = by(token(issuerKey('other', 'ec'), claims))
-  t.equal((await post(base, 'generic/plaid', body, unknown)).status, 503, 'its key is not known')
+  await expectStatus(503, post(base, 'generic/plaid', body, unknown), 'its key is not known')
   t.equal(hosts.countOf(PLAID_KEYS), 1, 'within a minute it is not asked for')
 })
 

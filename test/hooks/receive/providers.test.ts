@@ -3,7 +3,7 @@ import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { until } from '../../helpers/until.ts'
 import { request } from '../../helpers/http.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   SECRETS,
   deliver,
@@ -13,8 +13,8 @@ import {
   post,
   postForm,
   startHooks,
+  store,
   tokenOf,
-  type Ack,
   type Fields,
 } from '../../helpers/hooks.ts'
 
@@ -28,9 +28,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,
   })
   const create = (fields: Fields, headers = {}) => postForm(base, '/providers', fields, headers)
-  const bearer = (token: string): Fields => ({
-    Authorization: `Bearer ${token}`,
-  })
+  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
   const sent = async (name: string, token: string) =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
@@ -50,8 +48,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('a token is made, shown once, and only its hash is stored', async (t) => {
-    const made = await create({ name: 'ci', trust_mode: 'token' })
-    t.equal(made.status, 200)
+    const made = await expectStatus(200, create({ name: 'ci', trust_mode: 'token' }))
     token = tokenOf(made)
     t.match(made.text, `${base}/webhooks/generic/ci`, 'with the URL to send to')
     t.equal(made.headers['cache-control'], 'no-store')
@@ -69,7 +66,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const [, name = ''] =
       /generic%3A(url-[0-9a-f]{20})\/first/.exec(String(headers.location)) ?? []
     const path = `/providers/generic:${name}/verify`
-    t.equal((await post(base, `generic/${name}`, '{}')).status, 202, 'it is open, and enabled')
+    await expectStatus(202, post(base, `generic/${name}`, '{}'), 'it is open, and enabled')
     t.match((await request(base + path)).text, 'Any sender, with a token')
     const trust = { trust_mode: 'token' }
     await refused(t, [
@@ -80,8 +77,8 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     ])
     const given = tokenOf(await postForm(base, path, { trust_mode: 'token', scheme: 'gitlab' }))
     const headersOf = { 'X-Gitlab-Token': given }
-    t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
-    t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
+    await expectStatus(403, post(base, `generic/${name}`, '{}'))
+    await expectStatus(202, post(base, `generic/${name}`, '{}', headersOf))
     await refused(t, [[formCall(path, trust), 404, /no open provider/]])
   })
 
@@ -97,16 +94,15 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     await until(refused, 'the refused delivery to be shown')
     t.equal(await sent('shoop', made), 202)
     t.match((await request(path)).text, /It has arrived/)
-    t.equal((await request(`${base}/providers/none/first`)).status, 404)
+    await expectStatus(404, request(`${base}/providers/none/first`))
   })
 
   await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
     await refused(t, [[formCall('/providers', open), 422, /acknowledge/]])
-    const made = await create({ ...open, acknowledge_open: 'true' })
-    t.equal(made.status, 200)
+    const made = await expectStatus(200, create({ ...open, acknowledge_open: 'true' }))
     t.notMatch(made.text, 'id="made-token"', 'it has no token')
-    t.equal((await post(base, 'generic/open', '{}')).status, 403, 'it starts disabled')
+    await expectStatus(403, post(base, 'generic/open', '{}'), 'it starts disabled')
   })
 
   await t.test('what is not created', async (t) => {
@@ -123,7 +119,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
       create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
       [{ call: 'POST /providers', body: { name: 'x' } }, 415, /form/],
     ])
-    t.equal((await create({ name: 'a'.repeat(64) })).status, 200, '64 characters are fine')
+    await expectStatus(200, create({ name: 'a'.repeat(64) }), '64 characters are fine')
     const page = await create({ name: 'CI 2' }, NAVIGATES)
     t.match(page, { status: 422, text: /<!doctype/i, headers: { 'content-type': /^text\/html/ } })
     t.match(page.text, 'The name must be')
@@ -146,10 +142,10 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('removal keeps the events', async (t) => {
-    const { id } = (await post(base, 'generic/ci', '{}', bearer(token))).json<Ack>()
+    const id = await store(base, 'ci', '{}', bearer(token))
     const before = await eventIds(base)
     t.ok(before.includes(id))
-    t.equal((await postForm(base, '/providers/generic%3Aci/remove', {})).status, 200)
+    await expectStatus(200, postForm(base, '/providers/generic%3Aci/remove', {}))
     t.equal(await sent('ci', token), 404)
     t.same(await eventIds(base), before)
     const none = /no provider/

@@ -24,6 +24,7 @@ import {
   tokenOf,
   type Refused,
 } from '../../helpers/hooks.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, server] = backends
@@ -51,9 +52,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
   tokenOf(await postForm(base, '/providers/generic%3Aturns/rotate', { overlap: '0' }))
   await addProvider(base, 'idle', { enabled: false })
   const body = JSON.stringify({ marked })
-  const bearer = (value: string): { Authorization: string } => ({
-    Authorization: `Bearer ${value}`,
-  })
+  const bearer = (value: string) => ({ Authorization: `Bearer ${value}` })
   const expected: Omit<Refused, 'source'>[] = []
   let unknown = 0
 
@@ -130,9 +129,9 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
 
   await t.test('what is refused otherwise is no rejection', async (t) => {
     const before = await counted(base)
-    t.equal((await post(base, 'chat', body)).status, 400, 'without time stamp')
-    t.equal((await request(`${base}/wp-login.php`, { method: 'POST' })).status, 404)
-    t.equal((await deliver(base, 'code_host', '[]')).status, 400, 'no object')
+    await expectStatus(400, post(base, 'chat', body), 'without time stamp')
+    await expectStatus(404, request(`${base}/wp-login.php`, { method: 'POST' }))
+    await expectStatus(400, deliver(base, 'code_host', '[]'), 'no object')
     t.same(await counted(base), before)
   })
 
@@ -150,11 +149,10 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
         [`generic/${stray}?token=${marked}`, '/webhooks/generic/…'],
         ['T024BE7LD/B8QK2/xYz', '/webhooks/…/…/…'],
       ] as const) {
-        t.equal((await post(base, path, body)).status, 404, path)
+        await expectStatus(404, post(base, path, body), path)
         listed.unshift(`unknown path: POST ${shown}`)
       }
-      const put = await request(`${base}/webhooks/generic/ci/a/b`, { method: 'PUT' })
-      t.equal(put.status, 404)
+      await expectStatus(404, request(`${base}/webhooks/generic/ci/a/b`, { method: 'PUT' }))
       const wanted = ['unknown path: PUT /webhooks/generic/ci/…', ...listed]
       const found = await until(async () => {
         const rows = await refusals(base, '&provider=unknown')

@@ -4,7 +4,7 @@ import { t, type Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
 import {
   addSigned,
@@ -84,8 +84,8 @@ async function overlap(
   t.equal(await send(base, name, old), 202)
   await untilMatched(base, provider, /^the current one/)
 
-  const page = await change(base, provider, 'rotate', { overlap: String(OVERLAP_S) })
-  t.equal(page.status, 200)
+  const lasts = { overlap: String(OVERLAP_S) }
+  const page = await expectStatus(200, change(base, provider, 'rotate', lasts))
   const fresh = shown(page)
   t.not(fresh, old)
   const within = []
@@ -244,8 +244,8 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
   })
 
   await t.test('rotated, by page and by command, with an overlap', async (t) => {
-    const rotated = await change(base, 'payments', 'rotate', { secret: second, overlap: '60' })
-    t.equal(rotated.status, 200)
+    const fresh = { secret: second, overlap: '60' }
+    await expectStatus(200, change(base, 'payments', 'rotate', fresh))
     t.equal(await status(base, 'payments', second), 202)
     t.equal(await status(base, 'payments', first), 202, 'the previous one, beside it')
     const args = ['provider', 'rotate', 'code_host', '--overlap', '0']
