@@ -15,6 +15,7 @@ import type { Outbound } from '../../kernel/net/outbound.ts'
 import { listenOptions, removeDeadSocket, type Address } from '../../kernel/net/listen.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { identityReader } from '../../kernel/net/identity.ts'
+import type { Clock } from '../../kernel/time.ts'
 import { openFilesLimit } from '../../kernel/processes/self.ts'
 import { metricsRoute, type RenderMetrics } from '../../routes/monitoring.ts'
 import type { SigningSecrets } from '../../services/hooks/receive/schemes/signing-secrets.ts'
@@ -40,6 +41,7 @@ export interface ServiceContext {
   addresses: Addresses
   /** How other programs are reached; `kernel/net/outbound.ts` when absent. */
   outbound?: Outbound
+  clock: Clock
 }
 
 /** A service as `serve` runs it. */

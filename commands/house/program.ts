@@ -13,7 +13,7 @@ import { messageOf, type Log } from '../../kernel/log.ts'
 import type { Outbound } from '../../kernel/net/outbound.ts'
 import { createMetrics, type Metrics } from '../../kernel/metrics.ts'
 import { retryWhileUnavailable } from '../../kernel/repeat.ts'
-import { systemClock } from '../../kernel/time.ts'
+import { systemClock, type Clock } from '../../kernel/time.ts'
 import { measureProcess } from '../../kernel/processes/process-metrics.ts'
 import { startAuditRetention } from '../../services/audit-retention.ts'
 import { startNoticeRetention } from '../../services/notices/retention.ts'
@@ -53,6 +53,8 @@ export interface ProgramOptions {
   onLinksAlone?: (addresses: ReadonlyMap<ServiceName, string>) => void
   /** How other programs are reached; `kernel/net/outbound.ts` when absent. */
   outbound?: Outbound
+  /** `systemClock` when absent. */
+  clock?: Clock
 }
 
 interface OpenOptions extends ProgramOptions {
@@ -181,13 +183,13 @@ function createServices(
   options: OpenOptions & { metrics: Metrics },
   { db, backend }: OpenedDatabase,
 ) {
-  const { config, log, metrics, instance } = options
+  const { config, log, metrics, instance, clock = systemClock } = options
   const listeners: RunningListener[] = []
   const services: Service[] = []
   const addresses: Addresses = () => {
     return new Map(listeners.map(({ service, address }) => [service, address]))
   }
-  const context = { ...options, db, addresses }
+  const context = { ...options, clock, db, addresses }
   const shared = {
     config,
     bodyBudget: createBodyBudget(256 * 1024 * 1024),
@@ -195,12 +197,12 @@ function createServices(
     renderMetrics: instance?.shareMetrics(metrics.render) ?? metrics.render,
     httpMetrics: createHttpMetrics(metrics),
     waiting: createWaitingRequests(metrics, log),
-    clock: systemClock,
+    clock,
   }
-  const endMeasuring = measureProcess(metrics, systemClock)
+  const endMeasuring = measureProcess(metrics, clock)
   const keptDays = () => config.current.GATEHOUSE_AUDIT_DAYS
-  const audit = startAuditRetention({ db, clock: systemClock, log, keptDays })
-  const notices = startNoticeRetention({ db, clock: systemClock, log })
+  const audit = startAuditRetention({ db, clock, log, keptDays })
+  const notices = startNoticeRetention({ db, clock, log })
   let control: Server | undefined
 
   return {

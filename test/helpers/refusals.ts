@@ -4,7 +4,9 @@ import type { RequestOptions, Response } from './http.ts'
 import type { Service } from './server.ts'
 
 /** What is refused how: the status, the code (where the API has codes), and the text or a part of it. */
-type Expected = readonly [status: number, code?: string | undefined, text?: string | RegExp]
+type Expected =
+  | readonly [status: number, part: RegExp]
+  | readonly [status: number, code?: string | undefined, text?: string | RegExp]
 
 /** One refused request: what is sent, and how it is refused. */
 export type Refusal = readonly [call: RefusedCall, ...expected: Expected]
@@ -54,9 +56,10 @@ export async function refuseAll(
 export function refuses(
   t: Test,
   answer: Pick<Response, 'status' | 'headers' | 'text'>,
-  [status, code, text = /\S/]: Expected,
+  [status, second, third = /\S/]: Expected,
   what = '',
 ): void {
+  const [code, text] = second instanceof RegExp ? [undefined, second] : [second, third]
   const members = membersOf(answer.text)
   const isProblem = answer.headers['content-type'] === PROBLEM
   const names = isProblem ? PROBLEM_MEMBERS : ['error', ...(code === undefined ? [] : ['code'])]

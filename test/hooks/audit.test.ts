@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { ANN, answers, auditOf, changesLeave, command, PROXIED } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
-import { post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
+import { postForm, startHooks, store } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { nextOf } from '../helpers/links.ts'
 import { addEndpoint, callTool } from '../helpers/mcp.ts'
@@ -134,7 +134,7 @@ await t.test('destinations: each change, on its faces', async (t) => {
       'what it is sent by itself',
       async () => {
         const before = receiver.received.length
-        await post(base, 'generic/lan', '{}')
+        await store(base, 'lan')
         await until(() => receiver.received.length > before, 'the delivery')
       },
     ],
@@ -156,9 +156,9 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
   const agent = await addEndpoint(base, 'agent', { allow_replay: 'true' })
   const reader = await addEndpoint(base, 'reader')
   const program = apiOf(base, agent.token)
-  const id = (await post(base, 'generic/lan', '{}')).json<Ack>().id
+  const id = await store(base, 'lan')
   /** Starts a job with all events, and gives its id. */
-  async function job(path: string): Promise<string> {
+  async function job(path: string) {
     const counted = await program<Started>('POST', '/events/replay', { dry_run: true })
     const { highest_id } = counted.json
     const wanted = { highest_id, target_url: receiver.url + path }

@@ -8,7 +8,7 @@ import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { refuseAll, type Refusal } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import {
   FORM_TYPE,
   addProvider,
@@ -34,14 +34,14 @@ t.test('guards of a listener on loopback', async (t) => {
   const { port, host } = new URL(base)
   const changeRetry = (retry: number, headers: Fields = {}) =>
     postForm(base, '/settings', { sse_retry_ms: String(retry) }, headers)
-  async function retryOf(): Promise<number> {
+  async function retryOf() {
     const { text } = await request(`${base}/settings`)
     return Number(/name="sse_retry_ms"[^>]*value="(\d+)"/.exec(text)?.[1])
   }
   await addProvider(base, 'lan', { open: true })
   t.equal((await deliver(base, 'chat', '{}')).json<Ack>().id, 1)
   /** What a foreign page must not change. */
-  const state = async (): Promise<unknown> => {
+  const state = async () => {
     const { text } = await request(`${base}/providers`)
     const cards = [...text.matchAll(/data-provider="([^"]+)"/g)].map(([, name]) => name)
     const switches = [...text.matchAll(/aria-checked="(\w+)"/g)].map(([, on]) => on)
@@ -52,14 +52,14 @@ t.test('guards of a listener on loopback', async (t) => {
     const names = ['', `evil.example:${port}`, '0.0.0.0', '[::2]', 'hooks.example.evil']
     names.push('localhost.evil.example', '127.0.0.1.evil.example')
     const refused = (path: string, name: string): Refusal => {
-      return [{ call: `GET ${path}`, headers: { Host: name } }, 403, undefined, /Host/]
+      return [{ call: `GET ${path}`, headers: { Host: name } }, 403, /Host/]
     }
     await refuseAll(t, { service: 'hooks', base, state }, [
       ...names.map((name) => refused('/log', name)),
       ...PAGES.map((path) => refused(path, 'evil.example')),
     ])
     for (const name of ['LOCALHOST', '[::1]:1', '127.9.9.9', 'HOOKS.example:8443']) {
-      t.equal((await request(`${base}/log`, { headers: { Host: name } })).status, 200, name)
+      await expectStatus(200, request(`${base}/log`, { headers: { Host: name } }), name)
     }
     const none = await rawExchange(Number(port), 'GET /log HTTP/1.0\r\n\r\n')
     t.match(none.text, /^HTTP\/1\.1 403 /, 'no Host at all')
@@ -75,7 +75,7 @@ t.test('guards of a listener on loopback', async (t) => {
     const paths = [...PRIVATE, '/log?compare=1', '/log/1?compare=1', '/api/v1/events/1/payload']
     const refused = (path: string, load = loads[0]): Refusal => {
       const headers = { 'Sec-Fetch-Site': 'cross-site', ...load }
-      return [{ call: `GET ${path}`, headers }, 403, undefined, /another site/]
+      return [{ call: `GET ${path}`, headers }, 403, /another site/]
     }
     await refuseAll(t, { service: 'hooks', base, state }, [
       ...loads.map((load) => refused('/log', load)),
@@ -85,16 +85,16 @@ t.test('guards of a listener on loopback', async (t) => {
     const own = { 'Sec-Fetch-Site': 'same-origin', 'Sec-Fetch-Dest': 'image' }
     const ahead = { ...own, 'Sec-Fetch-Dest': 'document', 'Sec-Purpose': 'prefetch' }
     for (const headers of [link, own, ahead, {}]) {
-      t.equal((await request(`${base}/log`, { headers })).status, 200)
+      await expectStatus(200, request(`${base}/log`, { headers }))
     }
   })
 
-  await t.test('receivers and the probe answer to any name', async (t) => {
+  await t.test('receivers and the probe answer to any name', async () => {
     const headers = { Host: 'evil.example' }
-    t.equal((await request(`${base}/healthz`, { headers })).status, 200)
-    t.equal((await deliver(base, 'code_host', '{}', headers)).status, 202)
+    await expectStatus(200, request(`${base}/healthz`, { headers }))
+    await expectStatus(202, deliver(base, 'code_host', '{}', headers))
     const cross = { 'Sec-Fetch-Site': 'cross-site', Origin: 'https://evil.example', ...headers }
-    t.equal((await post(base, 'generic/lan', '{}', cross)).status, 202)
+    await expectStatus(202, post(base, 'generic/lan', '{}', cross))
   })
 
   await t.test('a change of state from another name or site is refused', async (t) => {
@@ -120,11 +120,11 @@ t.test('guards of a listener on loopback', async (t) => {
     })
     await refuseAll(t, { service: 'hooks', base, state }, [
       ...foreign.map((headers): Refusal => {
-        return [refused('/settings', headers), 403, undefined, /another site/]
+        return [refused('/settings', headers), 403, /another site/]
       }),
       ...changes.flatMap((path): readonly Refusal[] => [
-        [refused(path, { Host: 'evil.example' }), 403, undefined, /Host/],
-        [refused(path, { Origin: 'https://evil.example' }), 403, undefined, /another site/],
+        [refused(path, { Host: 'evil.example' }), 403, /Host/],
+        [refused(path, { Origin: 'https://evil.example' }), 403, /another site/],
       ]),
     ])
   })
@@ -138,7 +138,7 @@ t.test('guards of a listener on loopback', async (t) => {
       'a program': {},
     }
     for (const [name, headers] of Object.entries(own)) {
-      t.equal((await changeRetry(1_001, headers)).status, 200, name)
+      await expectStatus(200, changeRetry(1_001, headers), name)
     }
     t.equal(await retryOf(), 1_001)
   })
@@ -177,7 +177,7 @@ t.test('a trusted proxy names the source', async (t) => {
     GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32, 10.0.0.0/8,fd00::/8',
   })
   await addProvider(base, 'lan', { open: true })
-  const source = async (forwarded: string | readonly string[], from?: string): Promise<string> => {
+  const source = async (forwarded: string | readonly string[], from?: string) => {
     const answer = await request(`${base}/webhooks/generic/lan`, {
       method: 'POST',
       headers: { 'X-Forwarded-For': forwarded },
@@ -200,28 +200,17 @@ t.test('a trusted proxy names the source', async (t) => {
   }
   t.equal(await source('203.0.113.7', '127.0.0.2'), '127.0.0.2', 'a peer that is no trusted proxy')
   const headers = { 'X-Forwarded-For': '203.0.113.7' }
-  t.equal((await request(`${base}/log`, { headers })).status, 200)
+  await expectStatus(200, request(`${base}/log`, { headers }))
   t.match(server.logs().join('\n'), /"client":"203\.0\.113\.7"/)
 })
 
 t.test('an address beyond loopback needs a trusted proxy', async (t) => {
   const folder = join(await temporaryFolder(t), 'data')
-  const env = { GATEHOUSE_DATA_DIR: folder, LINKS_ADDR: '127.0.0.1:0' }
+  const env = { GATEHOUSE_DATA_DIR: folder, LINKS_ADDR: '127.0.0.1:0', HOOKS_ADDR: '0.0.0.0:0' }
+  const ended = await runCli(['serve', 'links', 'hooks'], { env })
   const beyond = /^gatehouse: HOOKS_ADDR is beyond loopback: set GATEHOUSE_TRUSTED_PROXIES/m
-  for (const address of ['0.0.0.0:0', '[::]:0']) {
-    const given = { ...env, HOOKS_ADDR: address }
-    const ended = await runCli(['serve', 'links', 'hooks'], { env: given })
-    t.match(ended, { code: 1, stdout: '', stderr: beyond }, address)
-  }
+  t.match(ended, { code: 1, stdout: '', stderr: beyond })
   t.notOk(existsSync(folder), 'nothing was written')
-  for (const blocks of ['everybody', '10.0.0.0/33']) {
-    const bad = { ...env, GATEHOUSE_TRUSTED_PROXIES: blocks }
-    const ended = await runCli(['serve', 'hooks'], { env: bad })
-    t.match(ended, {
-      code: 1,
-      stderr: /^gatehouse: GATEHOUSE_TRUSTED_PROXIES [^\n]*CIDR[^\n]*\n$/,
-    })
-  }
 })
 
 // A listener of a test is bound to loopback, where no peer is foreign: these are asked directly.

@@ -1,5 +1,5 @@
 import { t, type Test } from 'tap'
-import { pruneUnderLoad, type Gap } from '../fixtures/hooks-pruning.ts'
+import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
@@ -13,32 +13,32 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
   await addProvider(server.hooks, 'lan', { open: true })
   const ids: number[] = []
 
-  async function deliver(count: number): Promise<void> {
+  async function deliver(count: number) {
     for (let n = 0; n < count; n++) {
       ids.push(await store(server.hooks, 'lan'))
     }
   }
   /** Makes events older, from one position of `ids` up to another. */
-  async function age(days: number, from: number, to: number): Promise<void> {
+  async function age(days: number, from: number, to: number) {
     const text = `update hooks.events set received_at = now() - $1::integer * interval '1 day'
                    where id between $2 and $3`
     await backend.query(env, text, [days, ids[from] ?? 0, ids[to - 1] ?? 0])
   }
-  async function restart(): Promise<void> {
+  async function restart() {
     await server.stop()
     server = await startServer(t, { services: ['hooks'], env })
   }
-  async function save(fields: Readonly<Record<string, string>>): Promise<void> {
+  async function save(fields: Readonly<Record<string, string>>) {
     t.equal((await postForm(server.hooks, '/settings', fields)).status, 200)
   }
   /** Waits until exactly these events are left. */
-  async function leaves(kept: readonly number[]): Promise<void> {
+  async function leaves(kept: readonly number[]) {
     const left = () => eventIds(server.hooks)
     await until(async () => (await left()).length <= kept.length, `${kept.length} to be left`)
     t.same(await left(), kept.toReversed())
   }
   /** The gap message for a client that resumes from `lastEventId`; undefined when there is no gap. */
-  async function gapOf(lastEventId = 0): Promise<Gap | undefined> {
+  async function gapOf(lastEventId = 0) {
     const options = { lastEventId: String(lastEventId) }
     const stream = await openStream(t, `${server.hooks}/events`, options)
     // A gap is told before any event.

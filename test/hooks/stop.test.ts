@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import {
@@ -40,9 +40,10 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
   // From here on it would only be refused.
   await load.stop()
   t.notOk(said(server, 'stopped'), 'the slow request is waited for')
-  const answer = await exchange(slow, text.slice(10_000))
-  t.match(answer, /^HTTP\/1\.1 202 /, 'it is answered')
-  t.match(answer, /\r\nconnection: close\r\n/i, 'and its connection ends')
+  slow.write(text.slice(10_000))
+  // Its connection ends with the answer.
+  const answer = (await slow.toArray()).join('')
+  t.match(answer, /^HTTP\/1\.1 202 .*\r\nconnection: close\r\n/is, 'it is answered')
   t.same(await server.exited, { code: 0, signal: null })
 
   t.same(
@@ -51,8 +52,8 @@ await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
     'each stream ended with its retry',
   )
   t.same(load.refused, [], 'what was taken was answered')
-  const { id }: { id: number } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4))
-  const acked = [...load.acked, { id, delivery: delivery.id, sha256: delivery.sha256 }]
+  const [, body = ''] = answer.split('\r\n\r\n')
+  const acked = [...load.acked, { ...delivery, delivery: delivery.id, id: JSON.parse(body).id }]
   const stored = await storedEvents(backend, env)
   t.same(lostOf(acked, stored), [], `all of ${acked.length} acknowledged are there`)
   const answered = new Set(acked.map((ack) => ack.delivery))
@@ -89,7 +90,7 @@ await t.test('signals while a request never ends', async (t) => {
  * A server after one Ctrl-C in a terminal. npm passes it on, so the program gets two signals; 300 ms
  * apart they count as two presses. Undefined when this process paused that long between them.
  */
-async function pressOnce(t: Test): Promise<Held | undefined> {
+async function pressOnce(t: Test) {
   const held = await startHeld(t)
   const { pid, hooks } = held.server
   const stream = await openStream(t, `${hooks}/events`)
@@ -103,14 +104,12 @@ async function pressOnce(t: Test): Promise<Held | undefined> {
 }
 
 /** Waits until a process has no signal before it: a second one is not merged with it. */
-function untilTaken(pid: number): void {
+function untilTaken(pid: number) {
   while (!/^ShdPnd:\t0+$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8')));
 }
 
 /** A server that is busy with half of a delivery on the connection `slow`. */
-type Held = { readonly server: ServerProcess; readonly slow: Socket }
-
-async function startHeld(t: Test): Promise<Held> {
+async function startHeld(t: Test) {
   const sender = createSender()
   const env = { ...(await postgres.env(t)), ...sender.env }
   const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
@@ -121,18 +120,18 @@ async function startHeld(t: Test): Promise<Held> {
   return { server, slow }
 }
 
-function said(server: ServerProcess, message: string): boolean {
+function said(server: ServerProcess, message: string) {
   return server.logs().some((line) => line.includes(`"msg":"${message}"`))
 }
 
 /** A delivery as the bytes of its request. */
-function post({ body, headers }: Delivery): string {
+function post({ body, headers }: Delivery) {
   const fields = { Host: 'localhost', ...headers, 'Content-Length': Buffer.byteLength(body) }
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`)
   return ['POST /webhooks/code_host HTTP/1.1', ...lines, '', body].join('\r\n')
 }
 
-async function openSocket(t: Test, base: string): Promise<Socket> {
+async function openSocket(t: Test, base: string) {
   const socket = connect(Number(new URL(base).port), '127.0.0.1')
   socket.setEncoding('utf8').on('error', () => undefined)
   t.teardown(() => socket.destroy())
@@ -140,30 +139,12 @@ async function openSocket(t: Test, base: string): Promise<Socket> {
   return socket
 }
 
-/** Writes a request, or its rest, and reads the whole response. */
-async function exchange(socket: Socket, text: string): Promise<string> {
-  const whole = Promise.withResolvers<void>()
-  let answer = ''
-  const onData = (chunk: string): void => {
-    answer += chunk
-    const [head = '', body] = answer.split('\r\n\r\n', 2)
-    const length = Number(/^content-length: (\d+)$/im.exec(head)?.[1])
-    if (body !== undefined && Buffer.byteLength(body) >= length) whole.resolve()
-  }
-  socket.on('data', onData)
-  socket.once('close', () => whole.resolve())
-  socket.write(text)
-  await whole.promise
-  socket.off('data', onData)
-  return answer
-}
-
-async function accepts(base: string): Promise<boolean> {
+async function accepts(base: string) {
   const socket = connect(Number(new URL(base).port), '127.0.0.1')
-  const accepted = Promise.withResolvers<boolean>()
-  socket.on('connect', () => accepted.resolve(true))
-  socket.on('error', () => accepted.resolve(false))
-  const result = await accepted.promise
+  const accepted = await once(socket, 'connect').then(
+    () => true,
+    () => false,
+  )
   socket.destroy()
-  return result
+  return accepted
 }

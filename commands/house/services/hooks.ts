@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { systemClock } from '../../../kernel/time.ts'
 import { get, post } from '../../../kernel/net/outbound.ts'
 import { hooksFallback } from '../../../routes/hooks/receive/deliveries/deliveries.ts'
 import type { HooksRoutes } from '../../../routes/hooks/kit.ts'
@@ -21,7 +20,6 @@ export const openService: OpenService = async (context) => {
   const baseUrl = () => config.current.HOOKS_BASE_URL ?? addresses().get('hooks') ?? ''
   const hooks = await openHooks({
     ...context,
-    clock: systemClock,
     random: randomBytes,
     ...(context.outbound ?? { get, post }),
     baseUrl,

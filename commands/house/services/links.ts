@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { databaseAnswers } from '../../../db/server.ts'
 import { get, head } from '../../../kernel/net/outbound.ts'
-import { systemClock } from '../../../kernel/time.ts'
 import { faultReply, NOT_FOUND } from '../../../routes/links/faults.ts'
 import type { LinksRoutes } from '../../../routes/links/kit.ts'
 import { linksRoutes, linksFallback } from '../../../routes/links/routes.ts'
@@ -25,7 +24,6 @@ export const openService: OpenService = async (context) => {
   const ownHosts = hostsOfLinks(config, addresses)
   const links = await openLinks({
     ...context,
-    clock: systemClock,
     random: randomBytes,
     ownHosts,
     schemes: () => linkSchemes(config),

@@ -4,7 +4,6 @@ import { freeBytes } from '../../../db/disk.ts'
 import { databaseAnswers } from '../../../db/server.ts'
 import type { Executor } from '../../../db/client.ts'
 import { configQueries } from '../../../db/ops/config.ts'
-import { systemClock } from '../../../kernel/time.ts'
 import { opsFault } from '../../../routes/ops/faults.ts'
 import type { OpsApp } from '../../../routes/ops/kit.ts'
 import { opsRoutes, opsFallback } from '../../../routes/ops/routes.ts'
@@ -41,9 +40,9 @@ import type { OpenService, ServiceContext } from '../listeners.ts'
 
 /** The ops service, made from the configuration. */
 export const openService: OpenService = async (context) => {
-  const { db, log, config, version, addresses } = context
+  const { db, clock, log, config, version, addresses } = context
   const { box } = context.secrets
-  const registry = await openCheckRegistry({ db, clock: systemClock, log, box })
+  const registry = await openCheckRegistry({ db, clock, log, box })
   const inventory = await openInventory({
     file: () => config.current.OPS_INVENTORY,
     addresses,
@@ -72,7 +71,6 @@ export const openService: OpenService = async (context) => {
   const offers = openOffers(randomBytes, version)
   const ops = await openOps({
     ...context,
-    clock: systemClock,
     configured: () => configured(config),
     patience: {
       firstMs: () => config.current.OPS_FIRST_OUTPUT_S * 1_000,
@@ -200,7 +198,7 @@ function dryRunOf(config: ConfigSource) {
 
 /** Chooses the runner when a session starts, so that it follows the configuration. */
 function openRunners(
-  { db, log, config, addresses }: ServiceContext,
+  { db, clock, log, config, addresses }: ServiceContext,
   inventory: InventorySource,
   runbooks: RunbookSource,
   secrets: () => readonly string[],
@@ -209,13 +207,13 @@ function openRunners(
   offers: Offers,
 ): () => Runner {
   const redact = createRedact(secrets)
-  const probe = createProbe({ db, clock: systemClock, inventory, redact })
+  const probe = createProbe({ db, clock, inventory, redact })
   const shared = {
     db,
     log,
     inventory,
     runbooks,
-    clock: systemClock,
+    clock,
     redact,
     sandbox,
     dryRun: dryRunOf(config),

@@ -4,7 +4,6 @@ import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   addProvider,
-  enable,
   eventIds,
   newest,
   FORM_TYPE,
@@ -13,8 +12,8 @@ import {
   startHooks,
   type Ack,
 } from '../../helpers/hooks.ts'
-import { request, type RequestOptions, type Response } from '../../helpers/http.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { request, type RequestOptions } from '../../helpers/http.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { replay, startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { cardOf, secretKey } from '../../helpers/senders.ts'
@@ -34,18 +33,16 @@ const stored = () =>
   postgres.query(env, 'select name, methods, answer from hooks.providers order by 1')
 
 /** Posts a form as a browser does: ticked boxes of one name are fields of one name. */
-function sendForm(path: string, body: string): Promise<Response> {
+function sendForm(path: string, body: string) {
   return request(base + path, { method: 'POST', headers: FORM_TYPE, body, secretShown: true })
 }
 
 /** Makes an open provider, enabled. */
-async function addOpen(name: string, more = ''): Promise<void> {
-  const made = await sendForm('/providers', `name=${name}&${OPEN}&${more}`)
-  if (made.status !== 200) throw new Error(`${name} was not made: ${made.text.slice(0, 300)}`)
-  await enable(base, `generic:${name}`, true)
+async function addOpen(name: string, more = '') {
+  await expectStatus(200, sendForm('/providers', `name=${name}&${OPEN}&${more}&enabled=true`))
 }
 
-function call(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+function call(method: string, path: string, options: RequestOptions = {}) {
   return request(`${base}/webhooks/generic/${path}`, { method, ...options })
 }
 
@@ -59,7 +56,7 @@ await t.test('unless chosen, a receiver takes POST alone and answers 202', async
     }
   }
   t.same(await eventIds(base), before)
-  t.equal((await post(base, 'generic/plain', '{}')).status, 202)
+  await expectStatus(202, post(base, 'generic/plain', '{}'))
   t.notOk('method' in (await newest(base)), 'the members of the contract')
 })
 
@@ -68,8 +65,7 @@ await t.test('the chosen methods are stored, each with its query and body', asyn
   for (const method of ALL) {
     const sent = method === 'GET' ? '' : `of ${method}`
     const headers = { 'Content-Length': String(sent.length) }
-    const answer = await call(method, 'any?order=7', { headers, body: sent })
-    t.equal(answer.status, 202, method)
+    await expectStatus(202, call(method, 'any?order=7', { headers, body: sent }), method)
     const expected = method === 'POST' ? {} : { method, query: 'order=7' }
     t.match(await newest(base), { payload: sent, trust_mode: 'open', ...expected })
   }
@@ -98,11 +94,11 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
 await t.test('a token opens other methods as it opens POST', async (t) => {
   const token = await addProvider(base, 'guarded')
   await sendForm('/providers/generic%3Aguarded/answers', BOTH)
-  t.equal((await call('GET', `guarded?token=${token}&a=3`)).status, 202)
+  await expectStatus(202, call('GET', `guarded?token=${token}&a=3`))
   t.match(await newest(base), { query: 'token=«redacted»&a=3', trust_mode: 'token' })
   const before = await eventIds(base)
   for (const method of ['GET', 'HEAD']) {
-    t.equal((await call(method, 'guarded?token=wrong')).status, 403, method)
+    await expectStatus(403, call(method, 'guarded?token=wrong'), method)
   }
   t.same(await eventIds(base), before)
 })
@@ -110,9 +106,8 @@ await t.test('a token opens other methods as it opens POST', async (t) => {
 await t.test('a signed provider takes GET where the address is signed', async (t) => {
   const key = secret('twilio')
   const signed = `trust_mode=signed&secret=${key}`
-  const made = await sendForm('/providers', `${signed}&name=calls&scheme=twilio&${BOTH}`)
-  t.equal(made.status, 200)
-  await enable(base, 'generic:calls', true)
+  const calls = `${signed}&name=calls&scheme=twilio&${BOTH}&enabled=true`
+  await expectStatus(200, sendForm('/providers', calls))
   const signedGet = (query: string, text = query) => {
     const url = `${base}/webhooks/generic/calls?${text}`
     const signature = createHmac('sha1', key).update(url).digest('base64')
@@ -122,7 +117,7 @@ await t.test('a signed provider takes GET where the address is signed', async (t
   t.match(first.json(), { verified: true, trust_mode: 'signed' })
   t.same((await signedGet('Sid=1')).json(), first.json(), 'a repeat is known by its query')
   t.not((await signedGet('Sid=2')).json<Ack>().id, first.json<Ack>().id)
-  t.equal((await signedGet('Sid=3', 'Sid=1')).status, 403)
+  await expectStatus(403, signedGet('Sid=3', 'Sid=1'))
 
   const github = `${signed}&name=code&scheme=github`
   const refused = /^methods can't have GET: this scheme signs the body and not the query/
@@ -148,8 +143,8 @@ await t.test('the chosen answer: text, JSON or XML, in a sandbox', async (t) => 
     for (const method of ['POST', 'HEAD']) {
       const answer = await call(method, `answer-${at}`)
       t.match(answer, { status, text: method === 'HEAD' ? '' : text }, `${method} ${at}`)
-      t.equal(answer.headers['content-type'], type)
       t.match(answer.headers, {
+        'content-type': type,
         'x-content-type-options': 'nosniff',
         'content-security-policy': 'sandbox',
       })
@@ -172,7 +167,7 @@ await t.test('they are changed on the page and by the command', async (t) => {
   await addOpen('changing')
   const path = '/providers/generic%3Achanging/answers'
   const chosen = 'methods=GET&methods=PUT&answer_status=&answer_type=&answer_body=hi'
-  t.equal((await sendForm(path, chosen)).status, 200)
+  await expectStatus(200, sendForm(path, chosen))
   t.match(await cardOf(base, 'generic:changing'), {
     Methods: 'GET, PUT',
     Answer: '200, text/plain, hi',
@@ -186,8 +181,8 @@ await t.test('they are changed on the page and by the command', async (t) => {
   t.match(await set('--usual-answer'), { code: 0, stderr: /answers 202 with the id/ })
   t.match(await set('--methods', 'post'), { code: 0, stderr: /changing: accepts POST\n/ })
   await until(async () => (await call('PUT', 'changing')).status === 405, 'POST alone')
-  t.equal((await sendForm(path, '')).status, 200, 'no box is ticked')
-  t.equal((await post(base, 'generic/changing', '')).status, 202, 'the usual answer')
+  await expectStatus(200, sendForm(path, ''), 'no box is ticked')
+  await expectStatus(202, post(base, 'generic/changing', ''), 'the usual answer')
 })
 
 await t.test('an event of another method is sent on by POST, with what it was', async (t) => {
@@ -195,7 +190,7 @@ await t.test('an event of another method is sent on by POST, with what it was', 
   const target = `${receiver.url}/in`
   const hidden = secret('sent-on')
   const { id } = (await call('DELETE', `any?a=1&token=${hidden}&n=ü`)).json<Ack>()
-  t.equal((await replay(base, id, target)).status, 200)
+  await expectStatus(200, replay(base, id, target))
   t.match(receiver.received[0], {
     method: 'POST',
     path: '/in',
@@ -209,13 +204,13 @@ await t.test('an event of another method is sent on by POST, with what it was', 
   await replay(base, plain.id, target)
   t.equal(receiver.received.length, 2)
   const last = receiver.received.at(-1)
-  t.equal(last?.headers['x-gatehouse-method'], undefined, 'no provider claims it')
-  t.equal(last?.headers['x-gatehouse-query'], undefined)
+  const names = Object.keys(last?.headers ?? {}).join(' ')
+  t.notMatch(names, /x-gatehouse-(method|query)/, 'no provider claims it')
 })
 
 /** A form that is refused. */
 function form(path: string, body: string, text: RegExp, status = 422): Refusal {
-  return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, undefined, text]
+  return [{ call: `POST ${path}`, headers: FORM_TYPE, body }, status, text]
 }
 
 await t.test('what is refused', async (t) => {

@@ -13,9 +13,12 @@ import {
   postForm,
   shown,
   startHooks,
+  store,
   type Ack,
+  type Fields,
 } from '../../helpers/hooks.ts'
 import { countAnswers, rawExchange, request, type Response } from '../../helpers/http.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { replay, startReceiver } from '../../helpers/replays.ts'
 import { startServer } from '../../helpers/server.ts'
 import { openStream, type EventStream } from '../../helpers/sse.ts'
@@ -45,20 +48,25 @@ const RAW = [
 ]
 
 /** A stream that has its place: its first status says so, and it misses nothing from then on. */
-async function follow(base: string): Promise<EventStream> {
+async function follow(base: string) {
   const stream = await openStream(t, `${base}/events`)
   await stream.until(({ event }) => event === 'status', 'the first status')
   return stream
 }
 
 /** What the stream has told of one event once a later event has come by. */
-async function toldOf(stream: EventStream, id: number, later: number): Promise<number> {
+async function toldOf(stream: EventStream, id: number, later: number) {
   await stream.until((event) => event.id === String(later), `event ${later}`)
   return stream.events.filter((event) => event.id === String(id)).length
 }
 
+/** Delivers, and gives the id of the event. */
+async function accepted(...delivery: Parameters<typeof deliver>) {
+  return (await expectStatus(202, deliver(...delivery))).json<Ack>().id
+}
+
 /** All have the same acknowledgement, whose id this gives. */
-function oneAck(t: Test, answers: readonly Response[]): number {
+function oneAck(t: Test, answers: readonly Response[]) {
   t.same(new Set(answers.map(({ status }) => status)), new Set([202]))
   t.equal(new Set(answers.map(({ text }) => text)).size, 1, 'one ack for all')
   return answers[0]?.json<Ack>().id ?? 0
@@ -81,14 +89,10 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
 
   await t.test('what is accepted is listed, and comes back byte for byte', async (t) => {
     const kept: { id: number; body: Buffer }[] = []
-    const keep = (answer: Response, body: Buffer): void => {
-      t.equal(answer.status, 202)
-      kept.push({ id: answer.json<Ack>().id, body })
-    }
     for (const body of AWKWARD) {
-      for (const provider of SIGNED) keep(await deliver(base, provider, body), body)
+      for (const provider of SIGNED) kept.push({ id: await accepted(base, provider, body), body })
     }
-    for (const body of RAW) keep(await post(base, 'generic/lan', body), body)
+    for (const body of RAW) kept.push({ id: await store(base, 'lan', body), body })
     t.same(await eventIds(base), kept.map(({ id }) => id).toReversed())
     for (const { id, body } of kept) {
       t.ok(body.equals(await payloadOf(base, id)), `event ${id}`)
@@ -107,7 +111,7 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
 
   await t.test('all but the newest are removed', async (t) => {
     const [last, before] = await eventIds(base)
-    t.equal((await postForm(base, '/settings', { retention_max_rows: '2' })).status, 200)
+    await expectStatus(200, postForm(base, '/settings', { retention_max_rows: '2' }))
     await until(async () => (await eventIds(base)).length === 2, 'two to be left')
     t.same(await eventIds(base), [last, before])
   })
@@ -115,7 +119,7 @@ await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backe
 
 await t.test('delivery ids', async (t) => {
   await t.test('a repeat later, also with another body, changes nothing', async (t) => {
-    const later = async () => (await post(base, 'generic/lan', 'later')).json<Ack>().id
+    const later = () => store(base, 'lan', 'later')
     const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'repeated' }
     const first = await deliver(base, 'code_host', '{"first":true}', headers)
     const { id } = first.json<Ack>()
@@ -131,15 +135,14 @@ await t.test('delivery ids', async (t) => {
   await t.test('one id of several providers is an event of each', async (t) => {
     const body = '{"id":"shared","event_id":"shared"}'
     const headers = { 'X-GitHub-Delivery': 'shared', 'Webhook-Id': 'shared' }
-    const answers = [await post(base, 'generic/lan', body, headers)]
-    for (const provider of SIGNED) answers.push(await deliver(base, provider, body, headers))
-    const ids = new Set(answers.map((answer) => answer.json<Ack>().id))
+    const ids = new Set([await store(base, 'lan', body, headers)])
+    for (const provider of SIGNED) ids.add(await accepted(base, provider, body, headers))
     t.equal(ids.size, 4)
   })
 
   await t.test('without an id the body stands for it, at signed receivers', async (t) => {
     const [one, two, other] = await Promise.all(
-      [1, 1, 2].map(async (n) => (await deliver(base, 'code_host', `{"n":${n}}`)).json<Ack>().id),
+      [1, 1, 2].map((n) => accepted(base, 'code_host', `{"n":${n}}`)),
     )
     t.equal(one, two)
     t.not(other, one)
@@ -147,10 +150,8 @@ await t.test('delivery ids', async (t) => {
 
   await t.test('an event has the type that its delivery claims', async (t) => {
     const body = '{"ref":"refs/heads/main"}'
-    const claim = async (id: string, type: Record<string, string>): Promise<number> => {
-      const headers = { ...type, 'X-GitHub-Delivery': id }
-      return (await deliver(base, 'code_host', body, headers)).json<Ack>().id
-    }
+    const claim = (id: string, type: Fields) =>
+      accepted(base, 'code_host', body, { ...type, 'X-GitHub-Delivery': id })
     const first = await claim('first', { 'X-GitHub-Event': 'push' })
     const again = await claim('again', { 'X-GitHub-Event': 'deployment' })
     const untyped = await claim('untyped', {})
@@ -179,7 +180,7 @@ await t.test('delivery ids', async (t) => {
     const post = (at: number) => deliver(bases[at % 2] ?? '', 'code_host', `{"at":${at}}`, headers)
     const id = oneAck(t, await Promise.all(times.map(post)))
     t.match((await shown(base, id)).facts, { Attempts: /^30 / })
-    const later = (await deliver(other.hooks, 'chat', '{"later":2}')).json<Ack>().id
+    const later = await accepted(other.hooks, 'chat', '{"later":2}')
     t.equal(await toldOf(there, id, later), 1, 'told once')
     await other.stop()
   })
@@ -187,16 +188,15 @@ await t.test('delivery ids', async (t) => {
 
 await t.test('bodies as they come over a connection', async (t) => {
   const path = '/webhooks/generic/lan'
-  const head = (...lines: readonly string[]): string =>
+  const head = (...lines: readonly string[]) =>
     [`POST ${path} HTTP/1.1`, 'Host: x', ...lines, '', ''].join('\r\n')
 
   await t.test('the limit itself is accepted, a byte more is not', async (t) => {
     const body = Buffer.alloc(LIMIT, 'x')
     const over = Buffer.alloc(LIMIT + 1, 'x')
     for (const whole of [body, [body.subarray(0, 9), body.subarray(9)]]) {
-      const answer = await post(base, 'generic/lan', whole)
-      t.equal(answer.status, 202, 'with a length, and chunked')
-      t.ok((await payloadOf(base, answer.json<Ack>().id)).equals(body))
+      const id = await store(base, 'lan', whole)
+      t.ok((await payloadOf(base, id)).equals(body), 'with a length, and chunked')
     }
     const before = await eventIds(base)
     for (const sent of [over, [body, 'x'], Buffer.alloc(5_000_000), [over, over, over, over]]) {
@@ -207,8 +207,7 @@ await t.test('bodies as they come over a connection', async (t) => {
   })
 
   await t.test('a sender that asks first is refused without sending', async (t) => {
-    const asking = (length: number): string =>
-      head('Expect: 100-continue', `Content-Length: ${length}`)
+    const asking = (length: number) => head('Expect: 100-continue', `Content-Length: ${length}`)
     for (const [text, status] of [
       [asking(LIMIT + 1), 413],
       [asking(5).replace('lan', 'nobody'), 404],
@@ -230,7 +229,7 @@ await t.test('bodies as they come over a connection', async (t) => {
 
   await t.test('a body that breaks off is not stored', async (t) => {
     const route = '/webhooks/generic/:name'
-    const answered = async (): Promise<number> =>
+    const answered = async () =>
       (await countAnswers(base, route, 499)) + (await countAnswers(base, route, 400))
     const before = await eventIds(base)
     const ends = {

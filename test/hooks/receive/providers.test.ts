@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { t, type Test } from 'tap'
 import { onPostgres } from '../../helpers/backends.ts'
 import { until } from '../../helpers/until.ts'
-import { request, type Response } from '../../helpers/http.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { request } from '../../helpers/http.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   SECRETS,
   deliver,
@@ -13,8 +13,8 @@ import {
   post,
   postForm,
   startHooks,
+  store,
   tokenOf,
-  type Ack,
   type Fields,
 } from '../../helpers/hooks.ts'
 
@@ -27,16 +27,13 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     HOOKS_PAYMENTS_SECRET: '',
     HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,
   })
-  const create = (fields: Fields, headers = {}): Promise<Response> =>
-    postForm(base, '/providers', fields, headers)
-  const bearer = (token: string): Fields => ({
-    Authorization: `Bearer ${token}`,
-  })
-  const sent = async (name: string, token: string): Promise<number> =>
+  const create = (fields: Fields, headers = {}) => postForm(base, '/providers', fields, headers)
+  const bearer = (token: string) => ({ Authorization: `Bearer ${token}` })
+  const sent = async (name: string, token: string) =>
     (await post(base, `generic/${name}`, '{}', bearer(token))).status
   let token = ''
-  const stored = (): Promise<unknown> => backend.query(env, STORED, ['%'])
-  const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
+  const stored = () => backend.query(env, STORED, ['%'])
+  const refused = (t: Test, rows: readonly Refusal[]) =>
     refuseAll(t, { service: 'hooks', base, state: stored }, rows)
 
   await t.test('the page says what a secret is missing for', async (t) => {
@@ -51,8 +48,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('a token is made, shown once, and only its hash is stored', async (t) => {
-    const made = await create({ name: 'ci', trust_mode: 'token' })
-    t.equal(made.status, 200)
+    const made = await expectStatus(200, create({ name: 'ci', trust_mode: 'token' }))
     token = tokenOf(made)
     t.match(made.text, `${base}/webhooks/generic/ci`, 'with the URL to send to')
     t.equal(made.headers['cache-control'], 'no-store')
@@ -70,25 +66,20 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const [, name = ''] =
       /generic%3A(url-[0-9a-f]{20})\/first/.exec(String(headers.location)) ?? []
     const path = `/providers/generic:${name}/verify`
-    t.equal((await post(base, `generic/${name}`, '{}')).status, 202, 'it is open, and enabled')
+    await expectStatus(202, post(base, `generic/${name}`, '{}'), 'it is open, and enabled')
     t.match((await request(base + path)).text, 'Any sender, with a token')
     const trust = { trust_mode: 'token' }
     await refused(t, [
-      [formCall(path, { trust_mode: 'open' }), 422, undefined, /must be token or signed/],
-      [formCall(path, { scheme: 'github' }), 422, undefined, /GATEHOUSE_SECRET_KEY/],
-      [
-        formCall('/providers/generic:ci/verify', trust),
-        404,
-        undefined,
-        /no open provider "generic:ci"/,
-      ],
-      ['GET /providers/code_host/verify', 404, undefined, /no open provider "code_host"/],
+      [formCall(path, { trust_mode: 'open' }), 422, /must be token or signed/],
+      [formCall(path, { scheme: 'github' }), 422, /GATEHOUSE_SECRET_KEY/],
+      [formCall('/providers/generic:ci/verify', trust), 404, /no open provider "generic:ci"/],
+      ['GET /providers/code_host/verify', 404, /no open provider "code_host"/],
     ])
     const given = tokenOf(await postForm(base, path, { trust_mode: 'token', scheme: 'gitlab' }))
     const headersOf = { 'X-Gitlab-Token': given }
-    t.equal((await post(base, `generic/${name}`, '{}')).status, 403)
-    t.equal((await post(base, `generic/${name}`, '{}', headersOf)).status, 202)
-    await refused(t, [[formCall(path, trust), 404, undefined, /no open provider/]])
+    await expectStatus(403, post(base, `generic/${name}`, '{}'))
+    await expectStatus(202, post(base, `generic/${name}`, '{}', headersOf))
+    await refused(t, [[formCall(path, trust), 404, /no open provider/]])
   })
 
   await t.test('the page of a new provider enables it at once, and waits for it', async (t) => {
@@ -103,16 +94,15 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     await until(refused, 'the refused delivery to be shown')
     t.equal(await sent('shoop', made), 202)
     t.match((await request(path)).text, /It has arrived/)
-    t.equal((await request(`${base}/providers/none/first`)).status, 404)
+    await expectStatus(404, request(`${base}/providers/none/first`))
   })
 
   await t.test('an open one needs the acknowledgement', async (t) => {
     const open = { name: 'open', trust_mode: 'open' }
-    await refused(t, [[formCall('/providers', open), 422, undefined, /acknowledge/]])
-    const made = await create({ ...open, acknowledge_open: 'true' })
-    t.equal(made.status, 200)
+    await refused(t, [[formCall('/providers', open), 422, /acknowledge/]])
+    const made = await expectStatus(200, create({ ...open, acknowledge_open: 'true' }))
     t.notMatch(made.text, 'id="made-token"', 'it has no token')
-    t.equal((await post(base, 'generic/open', '{}')).status, 403, 'it starts disabled')
+    await expectStatus(403, post(base, 'generic/open', '{}'), 'it starts disabled')
   })
 
   await t.test('what is not created', async (t) => {
@@ -120,22 +110,16 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
     const create422 = (fields: Fields, text: RegExp): Refusal => [
       formCall('/providers', fields),
       422,
-      undefined,
       text,
     ]
     await refused(t, [
-      [
-        formCall('/providers', { name: 'ci' }),
-        409,
-        undefined,
-        /is a provider "generic:ci" already/,
-      ],
+      [formCall('/providers', { name: 'ci' }), 409, /is a provider "generic:ci" already/],
       create422({ name: 'chat' }, /belongs to a signed provider/),
       ...bad.map((name) => create422({ name }, /The name must be/)),
       create422({ name: 'x', trust_mode: 'queue' }, /^trust_mode must be/),
-      [{ call: 'POST /providers', body: { name: 'x' } }, 415, undefined, /form/],
+      [{ call: 'POST /providers', body: { name: 'x' } }, 415, /form/],
     ])
-    t.equal((await create({ name: 'a'.repeat(64) })).status, 200, '64 characters are fine')
+    await expectStatus(200, create({ name: 'a'.repeat(64) }), '64 characters are fine')
     const page = await create({ name: 'CI 2' }, NAVIGATES)
     t.match(page, { status: 422, text: /<!doctype/i, headers: { 'content-type': /^text\/html/ } })
     t.match(page.text, 'The name must be')
@@ -143,7 +127,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('the toggle', async (t) => {
-    const toggle = (name: string, enabled: string, headers = {}): Promise<Response> =>
+    const toggle = (name: string, enabled: string, headers = {}) =>
       postForm(base, `/providers/${name}/enabled`, { enabled }, headers)
     await refused(t, [
       [formCall('/providers/x%00/enabled', { enabled: 'true' }), 404],
@@ -158,17 +142,17 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
   })
 
   await t.test('removal keeps the events', async (t) => {
-    const { id } = (await post(base, 'generic/ci', '{}', bearer(token))).json<Ack>()
+    const id = await store(base, 'ci', '{}', bearer(token))
     const before = await eventIds(base)
     t.ok(before.includes(id))
-    t.equal((await postForm(base, '/providers/generic%3Aci/remove', {})).status, 200)
+    await expectStatus(200, postForm(base, '/providers/generic%3Aci/remove', {}))
     t.equal(await sent('ci', token), 404)
     t.same(await eventIds(base), before)
     const none = /no provider/
     await refused(t, [
-      [formCall('/providers/generic:ci/remove'), 404, undefined, none],
-      [formCall('/providers/code_host/remove'), 404, undefined, none],
-      [formCall('/providers/generic:open/rotate'), 404, undefined, none],
+      [formCall('/providers/generic:ci/remove'), 404, none],
+      [formCall('/providers/code_host/remove'), 404, none],
+      [formCall('/providers/generic:open/rotate'), 404, none],
     ])
     token = tokenOf(await create({ name: 'ci' }))
   })
@@ -186,7 +170,7 @@ await onPostgres(t, 'providers', async (t: Test, backend) => {
 })
 
 /** The part of the page that is about one provider. */
-function cardOf(text: string, name: string): string {
+function cardOf(text: string, name: string) {
   const part = text.split('<article').find((card) => card.includes(`data-provider="${name}"`))
   if (part === undefined) throw new Error(`the page has no card of ${name}`)
   return part

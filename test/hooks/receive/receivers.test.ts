@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { t, type Test } from 'tap'
 import { VECTORS } from '../../fixtures/signing-vectors.ts'
 import { onPostgres } from '../../helpers/backends.ts'
 import { rawExchange, request, type RequestOptions } from '../../helpers/http.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { secret } from '../../helpers/secrets.ts'
 import {
   FORM_TYPE,
@@ -17,9 +17,10 @@ import {
   shown,
   signatureHeaders,
   startHooks,
+  store,
   type Ack,
   type Bytes,
-  type Shown,
+  type Fields,
   type SignOptions,
   type Signed,
 } from '../../helpers/hooks.ts'
@@ -107,12 +108,20 @@ const READ: Readonly<Record<string, Read>> = {
   ],
   'control characters': ['payments', '{"id":"evt_2","type":"a\\u0000b\\n"}', {}, 'ab', 'evt_2'],
   'a type cut within a character': ['payments', cut, {}, `${'a'.repeat(254)}\ufffd`, 'evt_3'],
-  'half a character': ['payments', halves, {}, 'x\ufffd', `sha256:${hash('evt_4\ufffd')}`],
-  'an id that is too long': ['payments', longId, {}, 't', `sha256:${hash('i'.repeat(256))}`],
-}
-
-function hash(text: string): string {
-  return createHash('sha256').update(text).digest('hex')
+  'half a character': [
+    'payments',
+    halves,
+    {},
+    'x\ufffd',
+    `sha256:${hash('sha256', 'evt_4\ufffd')}`,
+  ],
+  'an id that is too long': [
+    'payments',
+    longId,
+    {},
+    't',
+    `sha256:${hash('sha256', 'i'.repeat(256))}`,
+  ],
 }
 
 await onPostgres(t, 'receivers', async (t: Test, backend) => {
@@ -121,14 +130,14 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
   const wrong = secret('wrong-token')
   await addProvider(base, 'lan', { open: true })
   const idle = await addProvider(base, 'idle', { enabled: false })
-  const status = async (path: string, headers = {}, body = '{}'): Promise<number> =>
-    (await post(base, `generic/${path}`, body, headers)).status
-  const sent = (path: string, headers: Headers = {}, body = '{}') => ({
-    call: `POST /webhooks/generic/${path}`,
+  const status = async (path: string, headers = {}, body = '{}') =>
+    (await post(base, path, body, headers)).status
+  const sent = (path: string, headers: Headers = {}, body: Bytes = '{}') => ({
+    call: `POST /webhooks/${path}`,
     headers,
     body,
   })
-  const refused = (t: Test, rows: readonly Refusal[]): Promise<void> =>
+  const refused = (t: Test, rows: readonly Refusal[]) =>
     refuseAll(t, { service: 'hooks', base, state: () => eventIds(base) }, rows)
 
   await t.test('404 comes before everything else', async (t) => {
@@ -137,116 +146,114 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     // The queue's and the signed providers' names lead nowhere here.
     const others = ['code_host', 'generic:ci', 'queue:x']
     await refused(t, [
-      ...bad.map((name): Refusal => [sent(name, bearer(wrong), LONG), 404]),
-      ...others.map((name): Refusal => [sent(name), 404]),
+      ...bad.map((name): Refusal => [sent(`generic/${name}`, bearer(wrong), LONG), 404]),
+      ...others.map((name): Refusal => [sent(`generic/${name}`), 404]),
       // A token in the path, and a path that is too long.
-      [sent('nobody/some-token'), 404],
-      [sent('ci/a/b'), 404],
+      [sent('generic/nobody/some-token'), 404],
+      [sent('generic/ci/a/b'), 404],
     ])
   })
 
   await t.test('disabled comes before the length, and that before the token', async (t) => {
     await refused(t, [
-      [sent('idle', bearer(idle)), 403, undefined, /disabled/],
-      [sent('idle', bearer(wrong), LONG), 403, undefined, /disabled/],
-      [sent('ci', {}, LONG), 413],
-      [sent('ci', bearer(wrong), LONG), 413],
+      [sent('generic/idle', bearer(idle)), 403, /disabled/],
+      [sent('generic/idle', bearer(wrong), LONG), 403, /disabled/],
+      [sent('generic/ci', {}, LONG), 413],
+      [sent('generic/ci', bearer(wrong), LONG), 413],
     ])
-    t.equal(await status('lan', {}, LONG.slice(1)), 202, 'the limit itself')
+    t.equal(await status('generic/lan', {}, LONG.slice(1)), 202, 'the limit itself')
     await enable(base, 'generic:idle', true)
-    t.equal(await status('idle', bearer(idle)), 202, 'enabled')
+    t.equal(await status('generic/idle', bearer(idle)), 202, 'enabled')
   })
 
   await t.test('a token is taken from where senders put it', async (t) => {
     const encoded = Buffer.from(`anybody:${token}`).toString('base64')
-    for (const [path, headers] of [
-      ['ci', bearer(token)],
-      ['ci', { authorization: `bearer ${token}` }],
-      ['ci', { Authorization: `Token ${token}` }],
-      ['ci', { Authorization: `Basic ${encoded}` }],
-      ['ci', { Authorization: token }],
-      ['ci', header(token)],
-      ['ci', { 'X-Gitlab-Token': token }],
-      ['ci', { 'X-API-Key': token }],
-      ['ci', { 'X-Auth-Token': token }],
-      [`ci?token=${token}`, {}],
-      [`ci?a=1&token=${token}&b=2`, {}],
-      [`ci/${token}`, {}],
+    for (const headers of [
+      bearer(token),
+      { authorization: `bearer ${token}` },
+      { Authorization: `Token ${token}` },
+      { Authorization: `Basic ${encoded}` },
+      { Authorization: token },
+      header(token),
+      { 'X-Gitlab-Token': token },
+      { 'X-API-Key': token },
+      { 'X-Auth-Token': token },
+    ]) {
+      t.equal(await status('generic/ci', headers), 202, Object.keys(headers).join())
+    }
+    for (const rest of [
+      `?token=${token}`,
+      `?a=1&token=${token}&b=2`,
+      `/${token}`,
       // A slash at the end.
-      ['ci/', bearer(token)],
-      ['ci//', bearer(token)],
-      [`ci/?token=${token}`, {}],
-      [`ci/${token}/`, {}],
-    ] as const) {
-      t.equal(await status(path, headers), 202, `${path} ${Object.keys(headers)}`)
+      `/?token=${token}`,
+      `/${token}/`,
+    ]) {
+      t.equal(await status(`generic/ci${rest}`), 202, rest)
+    }
+    for (const slashes of ['/', '//']) {
+      t.equal(await status(`generic/ci${slashes}`, bearer(token)), 202, slashes)
     }
   })
 
   await t.test('a missing, empty or wrong token is 403', async (t) => {
     const bad = ['', wrong, token.slice(1), `${token}x`]
-    const text = /missing or wrong/
     const calls = [
-      sent('ci'),
-      sent('ci', { Authorization: `Digest ${token}` }),
-      sent('ci', { Authorization: `Basic ${Buffer.from(`:${token}:`).toString('base64')}` }),
+      sent('generic/ci'),
+      sent('generic/ci', { Authorization: `Digest ${token}` }),
+      sent('generic/ci', {
+        Authorization: `Basic ${Buffer.from(`:${token}:`).toString('base64')}`,
+      }),
       ...bad.flatMap((value) => [
-        sent('ci', bearer(value)),
-        sent('ci', { Authorization: value }),
-        sent('ci', header(value)),
-        sent(`ci?token=${value}`),
+        sent('generic/ci', bearer(value)),
+        sent('generic/ci', { Authorization: value }),
+        sent('generic/ci', header(value)),
+        sent(`generic/ci?token=${value}`),
       ]),
-      sent(`ci/${wrong}`),
-      sent(`ci?other=${token}`),
-      sent('ci', { 'X-Webhook-Token': [token, token] }),
+      sent(`generic/ci/${wrong}`),
+      sent(`generic/ci?other=${token}`),
+      sent('generic/ci', { 'X-Webhook-Token': [token, token] }),
       // Another provider's token.
-      sent('ci', bearer(idle)),
+      sent('generic/ci', bearer(idle)),
     ]
     await refused(
       t,
-      calls.map((call): Refusal => [call, 403, undefined, text]),
+      calls.map((call): Refusal => [call, 403, /missing or wrong/]),
     )
   })
 
   await t.test('of several tokens the first place decides', async (t) => {
     await refused(t, [
-      [sent(`ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
-      [sent(`ci/${token}?token=${wrong}`), 403],
+      [sent(`generic/ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
+      [sent(`generic/ci/${token}?token=${wrong}`), 403],
       // An empty one decides too.
-      [sent(`ci/${token}`, bearer('')), 403],
+      [sent(`generic/ci/${token}`, bearer('')), 403],
     ])
     t.equal(
-      await status(`ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }),
+      await status(`generic/ci/${wrong}?token=${wrong}`, { ...bearer(token), ...header(wrong) }),
       202,
     )
-    t.equal(await status(`ci/${wrong}?token=${token}`), 202)
+    t.equal(await status(`generic/ci/${wrong}?token=${token}`), 202)
     const basic = { Authorization: 'Basic dXNlcjpwYXNz' }
-    t.equal(await status(`ci/${token}`, basic), 202, 'another scheme presents no token')
-    t.equal(await status(`lan/any?token=${wrong}`), 202, 'an open one ignores tokens')
+    t.equal(await status(`generic/ci/${token}`, basic), 202, 'another scheme presents no token')
+    t.equal(await status(`generic/lan/any?token=${wrong}`), 202, 'an open one ignores tokens')
   })
 
   await t.test('delivery ids come from three headers, in order', async (t) => {
     const ids = { 'Webhook-Id': 'w', 'X-Delivery-Id': 'x', 'Idempotency-Key': 'i' }
-    for (const expected of Object.entries(ids)) {
-      const [name, id] = expected
-      const sent = await post(base, 'generic/lan', name, ids)
-      t.equal((await shown(base, sent.json<Ack>().id)).facts['Delivery id'], id, name)
+    for (const [name, id] of Object.entries(ids)) {
+      const event = await store(base, 'lan', name, ids)
+      t.equal((await shown(base, event)).facts['Delivery id'], id, name)
       delete ids[name as keyof typeof ids]
     }
-    const twice = [
-      await post(base, 'generic/lan', 'same'),
-      await post(base, 'generic/lan', 'same'),
-    ]
-    const [one, two] = twice.map((answer) => answer.json<Ack>().id)
-    t.not(one, two, 'without an id the same bytes are two events')
+    const twice = [await store(base, 'lan', 'same'), await store(base, 'lan', 'same')]
+    t.not(twice[0], twice[1], 'without an id the same bytes are two events')
   })
 
   // Each request here is wrong in every later way too: what comes first decides.
   await t.test('the checks have an order', async (t) => {
-    const sent = (provider: string, body: Bytes, headers = {}) => {
-      return { call: `POST /webhooks/${provider}`, body, headers }
-    }
-    const signed = (provider: Signed, body: Bytes, options: SignOptions = {}) =>
-      sent(provider, body, signatureHeaders(provider, body, options))
+    const signed = (body: Bytes, options: SignOptions = {}) =>
+      sent('chat', signatureHeaders('chat', body, options), body)
     const { 'X-Chat-Signature': signature = '' } = signatureHeaders('chat', '{}')
     const time = { 'X-Chat-Request-Timestamp': String(now()) }
     const unknown = /No signed provider/
@@ -254,23 +261,23 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const noObjects = ['', 'x', '[1]', '"text"', 'null', '{"a":', '{} {}']
     await enable(base, 'chat', false)
     await refused(t, [
-      [sent('nobody', LONG, WRONG), 404, undefined, unknown],
-      [sent('generic', LONG), 404, undefined, unknown],
-      [sent('chat', LONG), 403, undefined, /disabled/],
-      [signed('chat', '{}'), 403, undefined, /disabled/],
+      [sent('nobody', WRONG, LONG), 404, unknown],
+      [sent('generic', {}, LONG), 404, unknown],
+      [sent('chat', {}, LONG), 403, /disabled/],
+      [signed('{}'), 403, /disabled/],
     ])
     await enable(base, 'chat', true)
     await refused(t, [
-      [sent('chat', LONG), 413, undefined, /limit of 4096 bytes/],
-      [sent('code_host', LONG, WRONG), 413, undefined, /limit/],
-      [sent('chat', 'x'), 400, undefined, noTime],
-      [sent('chat', '{}', { 'X-Chat-Signature': signature }), 400, undefined, noTime],
-      [sent('chat', 'x', time), 401, undefined, /signature/],
-      [sent('code_host', 'x', WRONG), 401, undefined, /signature/],
-      [signed('chat', 'x', { at: now() - 400 }), 401, undefined, /signature/],
-      [signed('chat', 'x', { at: now() + 400 }), 401, undefined, /signature/],
-      [signed('chat', 'x', { secret: 'another' }), 401, undefined, /signature/],
-      ...noObjects.map((body): Refusal => [signed('chat', body), 400, undefined, /JSON object/]),
+      [sent('chat', {}, LONG), 413, /limit of 4096 bytes/],
+      [sent('code_host', WRONG, LONG), 413, /limit/],
+      [sent('chat', {}, 'x'), 400, noTime],
+      [sent('chat', { 'X-Chat-Signature': signature }), 400, noTime],
+      [sent('chat', time, 'x'), 401, /signature/],
+      [sent('code_host', WRONG, 'x'), 401, /signature/],
+      [signed('x', { at: now() - 400 }), 401, /signature/],
+      [signed('x', { at: now() + 400 }), 401, /signature/],
+      [signed('x', { secret: 'another' }), 401, /signature/],
+      ...noObjects.map((body): Refusal => [signed(body), 400, /JSON object/]),
     ])
     const pieces = [LONG.slice(0, 9), LONG.slice(9)]
     const { status, text } = await post(base, 'code_host', pieces, WRONG)
@@ -291,12 +298,11 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
 
   await t.test('event type and delivery id', async (t) => {
     for (const [name, [provider, body, headers, type, id]] of Object.entries(READ)) {
-      const sent = await deliver(base, provider, body, headers)
-      t.equal(sent.status, 202, sent.text)
+      const sent = await expectStatus(202, deliver(base, provider, body, headers))
       const { facts } = await shown(base, sent.json<Ack>().id)
       const expected = {
         'Event type': type ?? 'none',
-        'Delivery id': id ?? `sha256:${hash(body)}`,
+        'Delivery id': id ?? `sha256:${hash('sha256', body)}`,
         'Content type': headers['Content-Type'] ?? 'application/json',
       }
       t.match(facts, expected, name)
@@ -323,7 +329,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     }
     const body = '{"time":"of both"}'
     const stale = { 'X-Slack-Request-Timestamp': '5', ...signatureHeaders('chat', body) }
-    t.equal((await post(base, 'chat', body, stale)).status, 202, 'neutral time stamp wins')
+    await expectStatus(202, post(base, 'chat', body, stale), 'neutral time stamp wins')
   })
 
   await t.test('a handshake is verified first, then echoed, and stored never', async (t) => {
@@ -333,42 +339,38 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
     const answer = await deliver(base, 'chat', body, {}, { spelling: 'real' })
     t.same([answer.status, answer.json()], [200, { challenge }])
     const time = { 'X-Chat-Request-Timestamp': String(now()) }
-    const unsigned = await post(base, 'chat', body, time)
-    t.equal(unsigned.status, 401, 'unsigned')
-    const wrong = await deliver(base, 'chat', body, {}, { secret: 'another' })
-    t.equal(wrong.status, 401, 'wrongly signed')
+    const unsigned = await expectStatus(401, post(base, 'chat', body, time))
+    const wrong = await expectStatus(401, deliver(base, 'chat', body, {}, { secret: 'another' }))
     for (const { text } of [unsigned, wrong]) t.notMatch(text, /3eZbrw1aBm2rZgRNFdxV/)
     t.same(await eventIds(base), before)
   })
 
-  await t.test('forms are read as forms when their type says so', async (t) => {
+  await t.test('forms are read as forms when their type says so', async () => {
     const typed = { 'Content-Type': 'Application/X-WWW-Form-Urlencoded; charset=utf-8' }
     for (const body of ['a=1', '[1]', 'no pairs']) {
-      t.equal((await deliver(base, 'code_host', body, typed)).status, 202, `${body}, typed`)
-      t.equal((await deliver(base, 'code_host', body)).status, 400, `${body} as JSON`)
+      await expectStatus(202, deliver(base, 'code_host', body, typed), `${body}, typed`)
+      await expectStatus(400, deliver(base, 'code_host', body), `${body} as JSON`)
     }
     // JSON is JSON, whatever its type says.
-    const plain = await deliver(base, 'payments', '{"d":1}', { 'Content-Type': 'text/plain' })
-    t.equal(plain.status, 202)
+    const plain = { 'Content-Type': 'text/plain' }
+    await expectStatus(202, deliver(base, 'payments', '{"d":1}', plain))
   })
 
   // Every secret here is registered: the run fails when one turns up in a log, a page or a stream.
   const planted: string[] = []
-  const plant = (name: string): string => {
+  const plant = (name: string) => {
     const value = secret(name.toLowerCase())
     planted.push(value)
     return value
   }
-  async function stored(path: string, headers: Record<string, string>): Promise<Shown['headers']> {
-    const sent = await post(base, path, '{}', headers)
-    t.equal(sent.status, 202, sent.text)
-    return (await shown(base, sent.json<Ack>().id)).headers
+  async function stored(headers: Fields) {
+    return (await shown(base, await store(base, 'lan', '{}', headers))).headers
   }
 
   await t.test('secret headers are stored as a mark', async (t) => {
     const secrets = Object.fromEntries(NAMES.map((name) => [name, plant(name)]))
     const plain = Object.fromEntries(HARMLESS.map((name) => [name, `of ${name}`]))
-    const headers = await stored('generic/lan', { ...secrets, ...plain })
+    const headers = await stored({ ...secrets, ...plain })
     for (const name of NAMES) t.equal(headers[name.toLowerCase()], REDACTED, name)
     for (const name of HARMLESS) t.equal(headers[name.toLowerCase()], `of ${name}`, name)
   })
@@ -389,7 +391,7 @@ await onPostgres(t, 'receivers', async (t: Test, backend) => {
       ],
     ]
     const sent = rows.map(([name, write]) => [name, write(plant(`in-${name}`))])
-    const headers = await stored('generic/lan', Object.fromEntries(sent))
+    const headers = await stored(Object.fromEntries(sent))
     for (const [name, write] of rows) {
       const expected = write(REDACTED).replace('»>; rel', '»; rel')
       t.equal(headers[name.toLowerCase()], expected, name)

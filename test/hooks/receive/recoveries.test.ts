@@ -3,14 +3,18 @@ import { onPostgres, type Backend } from '../../helpers/backends.ts'
 import { check } from '../../helpers/cli.ts'
 import { startGithub, type GithubApi } from '../../helpers/github-api.ts'
 import { eventIds, shownIn, startHooks, type Hooks } from '../../helpers/hooks.ts'
+import type { Env } from '../../helpers/program.ts'
 import { request } from '../../helpers/http.ts'
 import { secret } from '../../helpers/secrets.ts'
+import { HURRIED } from '../../helpers/server.ts'
 import { noteSeen, until } from '../../helpers/until.ts'
 
 const REPO = '/repos/octo/app/hooks'
-const WAIT_MS = 20_000
 /** The names of the lines of a log that tell of recoveries. */
 const LINES = /^(redelivery asked for|failed deliveries .*)$/
+
+const start = (t: Test, backend: Backend, env: Env) =>
+  startHooks(t, backend, env, { clock: HURRIED })
 
 function schedule(github: GithubApi, changes = {}) {
   return {
@@ -29,34 +33,35 @@ function said({ server }: Hooks): readonly string[] {
   return own.map(({ level, msg, source }) => `${level} ${msg} ${source}`)
 }
 
-async function atSender({ base }: Hooks, provider = 'code_host'): Promise<string> {
+async function atSender({ base }: Hooks, provider = 'code_host') {
   const { text } = await request(`${base}/providers?open=${provider}`)
   return shownIn(text).facts['At the sender'] ?? ''
 }
 
-function untilShown(hooks: Hooks, expected: RegExp, provider?: string): Promise<unknown> {
-  async function isShown(): Promise<boolean> {
+function untilShown(hooks: Hooks, expected: RegExp, provider?: string) {
+  async function isShown() {
     const shown = await atSender(hooks, provider)
     noteSeen(`at the sender: ${shown}`)
     return expected.test(shown)
   }
-  return until(isShown, String(expected), WAIT_MS, 200)
+  return until(isShown, String(expected), undefined, 200)
 }
 
 /** Looks that GitHub has answered or refused. */
-function looks(github: GithubApi): number {
+function looks(github: GithubApi) {
   return github.requests.filter(({ path }) => path === `${REPO}?per_page=100`).length
 }
 
-async function untilLooked(github: GithubApi, times = 2): Promise<void> {
+/** Waits until a look has ended: the next one has begun. */
+async function untilLooked(github: GithubApi) {
   const before = looks(github)
-  await until(() => looks(github) >= before + times, `${times} more looks`, WAIT_MS)
+  await until(() => looks(github) >= before + 2, 'two more looks')
 }
 
 await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
   const github = await startGithub(t, REPO)
-  const hooks = await startHooks(t, backend, schedule(github))
-  const second = await startHooks(t, backend, { ...hooks.env })
+  const hooks = await start(t, backend, schedule(github))
+  const second = await start(t, backend, hooks.env)
 
   await t.test('a failure is said once, and stands on the page', async (t) => {
     await untilShown(hooks, /github:octo\/app:.*no webhook of octo\/app leads to an enabled/s)
@@ -110,14 +115,14 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
 await onPostgres(t, 'HOOKS_RECOVER at the stop', async (t: Test, backend: Backend) => {
   const github = await startGithub(t, REPO)
   github.fault = () => true
-  const hooks = await startHooks(t, backend, schedule(github))
+  const hooks = await start(t, backend, schedule(github))
   await until(() => looks(github) === 1, 'the first look, right after the start')
   await hooks.server.stop()
   t.same(said(hooks), [], 'what was cut is no failure of the sender')
   github.fault = () => false
-  const next = await startHooks(t, backend, { ...hooks.env })
+  const next = await start(t, backend, hooks.env)
   github.addHook(`${next.base}/webhooks/code_host`)
-  await until(() => looks(github) > 1, 'the next instance, without waiting for the claim', WAIT_MS)
+  await until(() => looks(github) > 1, 'the next instance, without waiting for the claim')
 })
 
 await onPostgres(t, 'HOOKS_RECOVER without a token', async (t: Test, backend: Backend) => {
@@ -128,8 +133,8 @@ await onPostgres(t, 'HOOKS_RECOVER without a token', async (t: Test, backend: Ba
     database,
     "insert into hooks.recoveries values ('github:gone', now() - interval '31 days', null, 'x')",
   )
-  const sources = { HOOKS_RECOVER: 'github:octo/app, stripe' }
-  const hooks = await startHooks(t, backend, { ...env, ...database, ...sources })
+  const HOOKS_RECOVER = 'github:octo/app, stripe'
+  const hooks = await start(t, backend, { ...env, ...database, HOOKS_RECOVER })
   await untilShown(hooks, /github:octo\/app:.*HOOKS_RECOVER_GITHUB_TOKEN is not set/s)
   await untilShown(hooks, /stripe:.*HOOKS_RECOVER_STRIPE_KEY is not set/s, 'payments')
   t.equal(github.requests.length, 0)

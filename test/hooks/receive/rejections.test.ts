@@ -24,13 +24,14 @@ import {
   tokenOf,
   type Refused,
 } from '../../helpers/hooks.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, server] = backends
 const LIMIT = 100 * 1024
 
 /** Refused deliveries by provider and status, as /metrics counts them. */
-async function counted(base: string): Promise<Record<string, number>> {
+async function counted(base: string) {
   const { text } = await request(`${base}/metrics`)
   const line = /^gatehouse_hooks_rejections_total\{provider="([^"]+)",status="(\d+)"\} (\d+)$/gm
   const found = [...text.matchAll(line)]
@@ -51,9 +52,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
   tokenOf(await postForm(base, '/providers/generic%3Aturns/rotate', { overlap: '0' }))
   await addProvider(base, 'idle', { enabled: false })
   const body = JSON.stringify({ marked })
-  const bearer = (value: string): { Authorization: string } => ({
-    Authorization: `Bearer ${value}`,
-  })
+  const bearer = (value: string) => ({ Authorization: `Bearer ${value}` })
   const expected: Omit<Refused, 'source'>[] = []
   let unknown = 0
 
@@ -63,7 +62,7 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
       status: number,
       reason: string,
       answer: ReturnType<typeof post>,
-    ): Promise<void> {
+    ) {
       expected.push({ provider, status, reason })
       t.equal((await answer).status, status, `${provider}: ${reason}`)
     }
@@ -130,9 +129,9 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
 
   await t.test('what is refused otherwise is no rejection', async (t) => {
     const before = await counted(base)
-    t.equal((await post(base, 'chat', body)).status, 400, 'without time stamp')
-    t.equal((await request(`${base}/wp-login.php`, { method: 'POST' })).status, 404)
-    t.equal((await deliver(base, 'code_host', '[]')).status, 400, 'no object')
+    await expectStatus(400, post(base, 'chat', body), 'without time stamp')
+    await expectStatus(404, request(`${base}/wp-login.php`, { method: 'POST' }))
+    await expectStatus(400, deliver(base, 'code_host', '[]'), 'no object')
     t.same(await counted(base), before)
   })
 
@@ -150,11 +149,10 @@ await onPostgres(t, 'rejections', async (t: Test, backend) => {
         [`generic/${stray}?token=${marked}`, '/webhooks/generic/…'],
         ['T024BE7LD/B8QK2/xYz', '/webhooks/…/…/…'],
       ] as const) {
-        t.equal((await post(base, path, body)).status, 404, path)
+        await expectStatus(404, post(base, path, body), path)
         listed.unshift(`unknown path: POST ${shown}`)
       }
-      const put = await request(`${base}/webhooks/generic/ci/a/b`, { method: 'PUT' })
-      t.equal(put.status, 404)
+      await expectStatus(404, request(`${base}/webhooks/generic/ci/a/b`, { method: 'PUT' }))
       const wanted = ['unknown path: PUT /webhooks/generic/ci/…', ...listed]
       const found = await until(async () => {
         const rows = await refusals(base, '&provider=unknown')
@@ -265,7 +263,7 @@ async function openTable(t: Test) {
   )
   const opened = await openDatabase({ url: env['DATABASE_URL'], dataDirectory: '' }, log)
   t.teardown(() => opened[Symbol.asyncDispose]())
-  const open = (): Promise<Rejections> =>
+  const open = () =>
     openRejections({
       db: opened.db,
       clock: systemClock,
@@ -273,7 +271,7 @@ async function openTable(t: Test) {
       log,
       metrics: createMetrics(),
     })
-  const counts = (): Promise<readonly unknown[]> =>
+  const counts = () =>
     server.query(
       env,
       `select (select count(*)::int from hooks.rejections) as rows,
@@ -300,7 +298,7 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
     )
   await insert('code_host', 10_500)
   const rejections = await open()
-  async function flood(): Promise<void> {
+  async function flood() {
     for (let n = 1; n <= 300; n++) rejections.record(refused(`number ${n}`))
     await rejections.flush()
   }
@@ -313,14 +311,14 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
   t.same(await counts(), [{ rows: 10_000, total: 1_500, minutes: 1_500, oldest: 1_501 }])
 
   // Unknown paths have a bound of their own, and evict nothing else.
-  const kept = (): Promise<readonly unknown[]> =>
+  const kept = () =>
     server.query(
       env,
       `select provider, count(*)::int as rows, max(reason) as last
          from hooks.rejections group by 1 order by 1`,
     )
   const stray = { provider: 'unknown', status: 404, client: '192.0.2.7' } as const
-  async function lose(count: number): Promise<void> {
+  async function lose(count: number) {
     for (let n = 0; n < count; n++) {
       rejections.record({ ...stray, reason: `unknown path: ${1000 + n}`, at: new Date() })
     }
@@ -344,10 +342,10 @@ t.test('how many are kept: of a second, of all, and of unknown paths', async (t)
 t.test('two instances that count refusals do not block each other', async (t) => {
   const hooks = await startHooks(t, server)
   const { base, env } = hooks
-  const refuse = async (): Promise<void> => {
+  const refuse = async () => {
     for (const provider of ['payments', 'code_host']) await post(base, provider, '{}')
   }
-  const total = async (): Promise<unknown> =>
+  const total = async () =>
     (await server.query(env, 'select sum(total)::int as n from hooks.rejection_totals'))[0]?.['n']
   await refuse()
   await until(async () => (await total()) === 2, 'a first flush')

@@ -4,7 +4,7 @@ import { t, type Test } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret, secret } from '../../helpers/secrets.ts'
 import {
   addSigned,
@@ -59,13 +59,13 @@ const WAYS: Readonly<Record<'signed' | 'token', Way>> = {
 const MATCHED = 'Matched last'
 
 /** Waits until the card says which secret matched last; it is written down within a second or two. */
-async function untilMatched(base: string, name: string, what: RegExp): Promise<void> {
+async function untilMatched(base: string, name: string, what: RegExp) {
   const says = async () => what.test((await cardOf(base, name))[MATCHED] ?? '')
   await until(says, `${name} to say ${what.source}`, undefined, 200)
 }
 
 /** Waits until the newest refusal of a provider has this reason. */
-async function untilRefused(base: string, name: string, reason: RegExp): Promise<void> {
+async function untilRefused(base: string, name: string, reason: RegExp) {
   const listed = async () =>
     reason.test((await refusals(base, `&provider=${name}`))[0]?.reason ?? '')
   await until(listed, `a refusal of ${name} for ${reason.source}`, undefined, 200)
@@ -78,14 +78,14 @@ async function overlap(
   name: string,
   { make, send, shown }: Way,
   end: (provider: string) => Promise<unknown>,
-): Promise<void> {
+) {
   const old = await make(base, name)
   const provider = `generic:${name}`
   t.equal(await send(base, name, old), 202)
   await untilMatched(base, provider, /^the current one/)
 
-  const page = await change(base, provider, 'rotate', { overlap: String(OVERLAP_S) })
-  t.equal(page.status, 200)
+  const lasts = { overlap: String(OVERLAP_S) }
+  const page = await expectStatus(200, change(base, provider, 'rotate', lasts))
   const fresh = shown(page)
   t.not(fresh, old)
   const within = []
@@ -169,23 +169,23 @@ await t.test('rotation', async (t) => {
     const wrong = /overlap must be a whole number of seconds/
     await refuseAll(t, { service: 'hooks', base, state }, [
       ...overlaps.map((overlap): Refusal => {
-        return [rotate('generic:stays', { overlap }), 422, undefined, wrong]
+        return [rotate('generic:stays', { overlap }), 422, wrong]
       }),
       // A token is made here, never given.
       [rotate('generic:stays', { secret: signingSecret() }), 422],
       // The variable wins: a stored one would have no effect.
-      [rotate('code_host', {}), 409, undefined, /comes from HOOKS_CODE_HOST_SECRET/],
+      [rotate('code_host', {}), 409, /comes from HOOKS_CODE_HOST_SECRET/],
       [rotate('generic:none', {}), 404],
       // It was never rotated: a page that says otherwise is not of now.
-      [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409, undefined],
-      [rotate('generic:stays', { rotated_at: 'never' }), 422, undefined, /^rotated_at must be/],
+      [rotate('generic:stays', { rotated_at: '2026-01-01T00:00:00.000Z' }), 409],
+      [rotate('generic:stays', { rotated_at: 'never' }), 422, /^rotated_at must be/],
     ])
   })
 })
 
 // Secrets of the configuration.
 
-async function status(base: string, provider: Signed, key: string): Promise<number> {
+async function status(base: string, provider: Signed, key: string) {
   const body = JSON.stringify({ provider, key: key.length })
   return (await deliver(base, provider, body, {}, { secret: key })).status
 }
@@ -244,8 +244,8 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
   })
 
   await t.test('rotated, by page and by command, with an overlap', async (t) => {
-    const rotated = await change(base, 'payments', 'rotate', { secret: second, overlap: '60' })
-    t.equal(rotated.status, 200)
+    const fresh = { secret: second, overlap: '60' }
+    await expectStatus(200, change(base, 'payments', 'rotate', fresh))
     t.equal(await status(base, 'payments', second), 202)
     t.equal(await status(base, 'payments', first), 202, 'the previous one, beside it')
     const args = ['provider', 'rotate', 'code_host', '--overlap', '0']
@@ -260,9 +260,9 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     const rotate = (fields: Fields) => formCall('/providers/payments/rotate', fields)
     const state = () => status(base, 'payments', second)
     await refuseAll(t, { service: 'hooks', base, state }, [
-      [rotate({}), 422, undefined, /The sender makes the secret of stripe: give it here/],
-      [rotate({ secret: 'short' }), 422, undefined, /must be 8 to 256 characters/],
-      [rotate({ secret: first, rotated_at: '' }), 409, undefined, /was rotated since/],
+      [rotate({}), 422, /The sender makes the secret of stripe: give it here/],
+      [rotate({ secret: 'short' }), 422, /must be 8 to 256 characters/],
+      [rotate({ secret: first, rotated_at: '' }), 409, /was rotated since/],
       [{ ...rotate({}), call: 'POST /providers/payments/remove' }, 404],
     ])
   })

@@ -1,13 +1,13 @@
-import { createHash, createHmac, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
+import { createHmac, generateKeyPairSync, hash, randomBytes, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sign as signGithub } from '@octokit/webhooks-methods'
 import { Webhook } from 'standardwebhooks'
 import Stripe from 'stripe'
-import { now } from './hooks.ts'
-import { ROOT } from './program.ts'
-import { keepSecret, secret as makeSecret } from './secrets.ts'
+import { now } from '../../helpers/hooks.ts'
+import { ROOT } from '../../helpers/program.ts'
+import { keepSecret, secret as makeSecret } from '../../helpers/secrets.ts'
 
 // Senders as their documentation describes them, without the product's own code. Each is a row of
 // test/fixtures/preset-senders.json. In its texts, {body}, {at}, {mac} and others stand for values of a delivery.
@@ -74,8 +74,6 @@ export function jwt(secret: string, claims: object, head: object = { alg: 'HS256
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`
 }
 
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
-
 /** A sender of a scheme, as its row describes it. */
 export function senderOf(scheme: string, row: SenderRow) {
   const { mac = 'sha256 hex', signs = '{body}', proof = {}, says = {}, body, type, id } = row
@@ -90,7 +88,7 @@ export function senderOf(scheme: string, row: SenderRow) {
     if (mac === 'octokit') return signGithub(secret, payload)
     if (mac === 'stripe')
       return Stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
-    if (mac === 'netlify') return jwt(secret, { iss: 'netlify', sha256: sha256(payload) })
+    if (mac === 'netlify') return jwt(secret, { iss: 'netlify', sha256: hash('sha256', payload) })
     return macHere(secret, sending)
   }
 
@@ -98,8 +96,9 @@ export function senderOf(scheme: string, row: SenderRow) {
     const text = fill(signs, sending, secret)
     const privateKey = privateKeys.get(secret)
     if (privateKey !== undefined) {
-      const hash = algorithm === 'p256' ? 'sha256' : null
-      return sign(hash, Buffer.from(text), privateKey).toString(encoding)
+      return sign(algorithm === 'p256' ? 'sha256' : null, Buffer.from(text), privateKey).toString(
+        encoding,
+      )
     }
     const bytes = key === 'hex' ? Buffer.from(secret, 'hex') : secret
     return createHmac(algorithm, bytes).update(text).digest().toString(encoding)

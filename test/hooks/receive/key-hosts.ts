@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { createHash, createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
 import type { KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { get, post, type Outbound, type OutboundRequest } from '../../kernel/net/outbound.ts'
-import { temporaryFolder, type Owner } from './owner.ts'
+import { get, post, type Outbound, type OutboundRequest } from '../../../kernel/net/outbound.ts'
+import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
 
 // The hosts from which keys of senders are fetched, and what their senders sign.
 
@@ -77,42 +77,36 @@ export const SNS = 'https://sns.eu-west-1.amazonaws.com'
 export const SNS_CERTIFICATE = `${SNS}/SimpleNotificationService-0123456789abcdef.pem`
 export const CONFIRM = `${SNS}/?Action=ConfirmSubscription&TopicArn=${TOPIC}&Token=2336412f37`
 
-/** The lines that are signed, as the documentation of SNS lists them. */
-const SIGNED = {
-  Notification: 'Message MessageId Subject Timestamp TopicArn Type'.split(' '),
-  SubscriptionConfirmation: 'Message MessageId SubscribeURL Timestamp Token TopicArn Type'.split(
-    ' ',
-  ),
-} as const
+/** The lines that are signed, as the documentation of SNS lists them for the types of messages. */
+const SIGNED = 'Message MessageId Subject SubscribeURL Timestamp Token TopicArn Type'.split(' ')
+/** The members that a question for a confirmation has besides. */
+export const ASKS = {
+  Type: 'SubscriptionConfirmation',
+  Token: '2336412f37',
+  SubscribeURL: CONFIRM,
+}
 
 type Members = Readonly<Record<string, string>>
 
 let made = 0
 
-/** A message of SNS, signed. */
-export function snsMessage(
-  key: KeyObject,
-  type: keyof typeof SIGNED,
-  changes: Members = {},
-  version: '1' | '2' = '2',
-): Members {
-  const usual = {
-    Type: type,
+/** A message of SNS, signed: a notification, or what the changes say. */
+export function snsMessage(key: KeyObject, changes: Members = {}): Members {
+  const members: Members = {
+    Type: 'Notification',
     MessageId: `22b80b92-fdea-4c2c-8f9d-bdfb0c7b${String(made++).padStart(4, '0')}`,
     TopicArn: TOPIC,
     Message: 'Hello "wörld"!\n',
     Timestamp: '2026-11-28T00:54:06.655Z',
-    SignatureVersion: version,
+    SignatureVersion: '2',
     SigningCertURL: SNS_CERTIFICATE,
-    ...(type !== 'Notification' && { Token: '2336412f37', SubscribeURL: CONFIRM }),
     ...changes,
   }
-  const members: Members = usual
-  const text = SIGNED[type]
-    .filter((name) => members[name] !== undefined)
+  const text = SIGNED.filter((name) => name in members)
     .map((name) => `${name}\n${members[name]}\n`)
     .join('')
-  const signature = sign(version === '1' ? 'sha1' : 'sha256', Buffer.from(text), key)
+  const hash = members['SignatureVersion'] === '1' ? 'sha1' : 'sha256'
+  const signature = sign(hash, Buffer.from(text), key)
   return { ...members, Signature: signature.toString('base64') }
 }
 
@@ -160,12 +154,14 @@ export function token(
   return `${text}.${(raw?.(text) ?? signed()).toString('base64url')}`
 }
 
-export const sha256 = (body: string): string => createHash('sha256').update(body).digest('hex')
-
-/** Lets a host give an issuer's keys, as its discovery document says. */
-export function publishKeys(hosts: KeyHosts, issuer: string, keys: readonly IssuerKey[]): void {
-  const jwks_uri = `${issuer}/keys`
-  const discovery = `${issuer}/.well-known/openid-configuration`
-  hosts.answers.set(discovery, JSON.stringify({ issuer, jwks_uri }))
-  hosts.answers.set(jwks_uri, JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }))
+/** Lets a host give an issuer's keys, as its discovery document says; `changes` are of that document. */
+export function publishKeys(
+  { answers }: KeyHosts,
+  issuer: string,
+  keys: readonly object[],
+  changes: object = {},
+): void {
+  const document = { issuer, jwks_uri: `${issuer}/keys`, ...changes }
+  answers.set(`${issuer}/.well-known/openid-configuration`, JSON.stringify(document))
+  answers.set(`${issuer}/keys`, JSON.stringify({ keys }))
 }
