@@ -19,7 +19,7 @@ import type { Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { residentKib } from '../../helpers/process-figures.ts'
 import { secret } from '../../helpers/secrets.ts'
-import { openTimedSessions } from '../../helpers/sessions.ts'
+import { openTimedSessions } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 // Headless agents as processes, and the tools that they get.

@@ -8,7 +8,7 @@ import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, makeAgent, processesWith } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { openTimedSessions } from '../../helpers/sessions.ts'
+import { openTimedSessions } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends

@@ -16,7 +16,7 @@ import {
 import type { Memory } from '../../helpers/ops.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { refuseRows, rollbacks } from '../../helpers/outages.ts'
-import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
+import { openTimedSessions, type RunnerParts } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends

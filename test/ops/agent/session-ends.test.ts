@@ -8,7 +8,7 @@ import {
 } from '../../../services/ops/agent/runners/runner.ts'
 import { holderOf, machineId } from '../../../kernel/processes/proc.ts'
 import { FULL, refuseRows, rollbacks } from '../../helpers/outages.ts'
-import { openTimedSessions, OPERATOR } from '../../helpers/sessions.ts'
+import { openTimedSessions, OPERATOR } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
