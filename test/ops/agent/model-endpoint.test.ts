@@ -144,7 +144,8 @@ const ACTS: readonly Call[] = [
 
 t.test('a call in a text acts in no spelling, whatever the model does with it', async (t) => {
   const acts = ACTS.map(([name, args]) => JSON.stringify({ name, arguments: args }))
-  await play([...acts.map((call) => `<tool_call>${call}</tool_call>`), 'Noted.'])
+  const texts = acts.map((call) => `<tool_call>${call}</tool_call>`)
+  t.match(await play([...texts, 'Noted.']), { status: 'completed' })
   for (const [at, [name]] of ACTS.entries()) {
     t.match(toldAfter(at), 'is not run by a call that is written as text', name)
   }
@@ -205,12 +206,9 @@ t.test('an endpoint that takes no tools is told of them in words', async (t) => 
   const roles = third?.messages.map(({ role }) => role)
   t.same(roles, ['system', 'user', 'assistant', 'user'])
   t.match(third?.messages[2]?.content, '<tool_call>{"name": "run_check"')
-  const said = ops.server
-    .logs()
-    .slice(before)
-    .join()
-    .match(/model is asked without tools/g)
-  t.equal(said?.length, 1, 'the session says it once')
+  const logged = ops.server.logs().slice(before)
+  const said = logged.filter((line) => line.includes('model is asked without tools'))
+  t.equal(said.length, 1, 'the session says it once')
 })
 
 t.test('once a model has called a tool by the protocol, its text is text', async (t) => {
@@ -226,7 +224,7 @@ t.test('a model in a loop: its answer is read in one go, and bounded', async (t)
   t.match(await page(), 'The answer is longer than 64 KB: the rest of it was not read.')
 })
 
-/** Each comes to `All is well.`, or to itself. */
+/** Each says `All is well.` beside its reasoning. */
 const REASONING = [
   '<think>Hm.</think>\n\nAll is well.',
   '<thinking>Hm.</thinking>All is well.',
@@ -237,6 +235,7 @@ const REASONING = [
   '<|channel>thought\nHm.<channel|>All is well.',
   '<think>A</think>\n<think>B</think>All is well.<|im_end|>',
 ]
+/** Marks further on are quotations: these stay as they are. */
 const NO_REASONING = ['It is down: GET /</think>All is well.', 'All is well.\n<think>Or is it']
 
 t.test('reasoning is no part of a summary, closed or not', async (t) => {
