@@ -5,7 +5,6 @@ import { ended, startOps, startOpsProcess } from './ops.ts'
 import type { OpsServer } from './ops.ts'
 import { temporaryFolder } from './owner.ts'
 import type { Owner } from './owner.ts'
-import { ROOT } from './program.ts'
 import type { Env } from './program.ts'
 
 /** The script that runs as the agent; its arguments are those of the agent. */
@@ -24,11 +23,6 @@ export type Agent = {
 
 /** A line of a session's output. */
 export type Line = Readonly<{ seq: number } & Record<'at' | 'kind' | 'text', string>>
-
-/** A captured stream of a real agent: the path of its file. */
-export function captured(name: string): string {
-  return join(ROOT, 'test/fixtures/agents', `${name}.ndjson`)
-}
 
 /** The line with which claude ends. */
 export function claudeResult(fields: object = {}): object {
@@ -85,7 +79,9 @@ async function agentOps<Ops extends Pick<OpsServer, 'api'>>(
 }
 
 /** What every agent does first: it finds its tools, and asks whether they are there. */
-const FIND_TOOLS = `tools=$(printf '%s\\n' "$@" | sed -n 's/.*"url":"\\([^"]*\\)".*/\\1/p' | head -n 1)
+const FIND_TOOLS = `for tools; do case $tools in *'"url":"'*) break; esac; done
+tools=\${tools#*'"url":"'}
+tools=\${tools%%'"'*}
 ask() {
   curl -sS "$tools" -H "authorization: Bearer $GATEHOUSE_TOOLS_TOKEN" \\
     -H 'content-type: application/json' -H 'accept: application/json' "$@"
@@ -105,13 +101,10 @@ export async function makeAgent(t: Owner): Promise<Agent & { readonly command: s
     writeFileSync(file, text)
     return file
   }
+  const prints: Agent['prints'] = (...lines) => `cat ${keep(lines.map(textOf).join(''))}`
   function calls(name: string, args: object): string {
-    const message = {
-      jsonrpc: '2.0',
-      id: 1,
-      method: 'tools/call',
-      params: { name, arguments: args },
-    }
+    const params = { name, arguments: args }
+    const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
     return `{ ask --data-binary @${keep(JSON.stringify(message))}; echo; }`
   }
   return {
@@ -119,10 +112,8 @@ export async function makeAgent(t: Owner): Promise<Agent & { readonly command: s
     does,
     calls,
     command: `sh ${script}`,
-    prints: (...lines) => `cat ${keep(lines.map(textOf).join(''))}`,
-    says(lines, code = 0) {
-      does(`cat ${keep(lines.map(textOf).join(''))}\nexit ${code}\n`)
-    },
+    prints,
+    says: (lines, code = 0) => does(`${prints(...lines)}\nexit ${code}\n`),
   }
 }
 

@@ -181,14 +181,6 @@ export function calls(...list: readonly Call[]): Reply {
   return { calls: list, finish: 'tool_calls' }
 }
 
-/** Calls of tools one after the other, then words. */
-export function steps(list: readonly Call[], end = 'Done.'): Script {
-  return ({ step }) => {
-    const call = list[step]
-    return call === undefined ? end : calls(call)
-  }
-}
-
 /** Escalates up to a tier, and goes on there with a script. */
 export function inTier(
   tier: number,
@@ -233,8 +225,6 @@ export function refusal(
 
 /** The check of the service `shop`. */
 export const CHECK_SHOP = calls(['run_check', { service: 'shop' }])
-/** What comes of it. */
-export const SHOP_IS_WELL = /^ok health: answered 204/
 
 /**
  * Starts an ops service with a service `shop`, or the inventory of `env`, and its model, whose scheduled session has
@@ -263,7 +253,7 @@ export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script =
     model,
     asked,
     answer,
-    /** Runs a session; gives it with its summary, and the event of its end if that was not well. */
+    /** Runs a session; gives it with its summary, its page, and the event of its end if that was not well. */
     async play(script: Script, prompt = 'Is the shop well?') {
       answer(script)
       const session = await runSession(ops, prompt)
@@ -273,8 +263,8 @@ export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script =
            from ops.sessions s where id = $1`,
         [session.id],
       )
-      const { summary, problem } = row as { summary: string; problem: string }
-      return { session, summary, problem, page: () => ops.page(`/sessions/${session.id}`) }
+      const ending = row as { summary: string; problem: string }
+      return { ...session, ...ending, page: () => ops.page(`/sessions/${session.id}`) }
     },
     /** What the model was told after its answer of this number, from 0. */
     toldAfter: (at: number) => asked()[at + 1]?.messages.at(-1)?.content ?? '',

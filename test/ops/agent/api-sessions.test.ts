@@ -55,8 +55,14 @@ type Detail = Session & {
 /** What stands in it stays as it is, a mark of reasoning, too. */
 const escalation = { reason: 'disk fills up', findings: 'GET /</think>: log grows' }
 
-async function detail({ api }: OpsServer, id: number): Promise<Detail> {
+async function detail({ api }: OpsServer, id: number) {
   return (await api<Detail>('GET', `/sessions/${id}`)).json
+}
+
+/** Waits until a session has a child. */
+function childOf(ops: OpsServer, id: number) {
+  const first = async () => (await detail(ops, id)).child_sessions[0]
+  return until(first, `the child of session ${id}`, 30_000, 250)
 }
 
 await t.test('sessions of the API', async (t) => {
@@ -129,18 +135,8 @@ await t.test('escalation from tier 1 to 3', async (t) => {
     'a start after the chain',
     60_000,
   )
-  const second = await until(
-    async () => (await detail(ops, first.id)).child_sessions[0],
-    'tier 2',
-    30_000,
-    250,
-  )
-  const third = await until(
-    async () => (await detail(ops, second.id)).child_sessions[0],
-    'tier 3',
-    30_000,
-    250,
-  )
+  const second = await childOf(ops, first.id)
+  const third = await childOf(ops, second.id)
   await ended(ops, third.id)
   const late = await pressing
   t.ok(late.id > third.id && late.parent_session_id === null, 'it comes after the whole chain')
@@ -174,18 +170,12 @@ await t.test(
     const ops = await startOps(t, postgres, { ...model.env, OPS_MAX_TIER: '2' })
     await ended(ops)
     const { id } = await trigger(ops)
-    const child = await until(
-      async () => (await detail(ops, id)).child_sessions[0],
-      'the child',
-      30_000,
-      250,
-    )
+    const child = await childOf(ops, id)
     t.match(await ended(ops, child.id), { tier: 2, status: 'completed', num_turns: 2 })
     t.same((await detail(ops, child.id)).child_sessions, [])
     const message = /tier 2 is the highest[^]*disk fills up[^]*log grows/
     t.match(await eventsOfSession(ops, child.id), [{ level: 'warning', message }])
-    const results = model.asked.at(-1)?.results
-    t.match(results?.[0], 'Not escalated', 'the model is told')
+    t.match(model.asked.at(-1)?.results, ['Not escalated'], 'the model is told')
 
     // From the moment of PUT config.
     await ops.api('PUT', '/config', { dry_run: true })

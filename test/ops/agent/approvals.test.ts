@@ -8,7 +8,8 @@ import type { Test } from 'tap'
 import { processesWith } from '../../helpers/agents.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
-import { refuseCommands, runCli } from '../../helpers/cli.ts'
+import { refuseCommands, runCli, runOk } from '../../helpers/cli.ts'
+import { formCall, postForm } from '../../helpers/hooks.ts'
 import { countAnswers, leadsTo, request } from '../../helpers/http.ts'
 import { startModelOps } from '../../helpers/model.ts'
 import type { Call } from '../../helpers/model.ts'
@@ -27,11 +28,7 @@ const [, postgres] = backends
 const KEY = secret('chat-key')
 const MARKER = 'STARTED_BY_GATEHOUSE'
 
-type Approval = {
-  id: number
-  status: string
-  operation: string
-}
+type Approval = { id: number; status: string; operation: string }
 
 const folder = await temporaryFolder(t, 'approvals')
 const file = join(folder, 'ran.txt')
@@ -52,11 +49,12 @@ const inventory = (...changed: readonly string[]): object => {
     writes('secret', {}, KEY),
     writes('broken', { argv: ['sh', '-c', 'exit 3'] }),
     writes('long', { argv: ['sleep', LONG] }),
-    writes('free', {
+    {
+      ...writes('free'),
       approval: false,
       action_type: 'flush',
       cooldown: { count: 9, window_s: 3_600 },
-    }),
+    },
   ]
   return { services: [{ name: 'shop', checks, operations }] }
 }
@@ -109,6 +107,8 @@ const messages = () => receiver.received.map(({ body }) => JSON.parse(body.toStr
 const notified = (pattern: RegExp) =>
   until(() => messages().find((message) => pattern.test(message)), `a notice of ${pattern}`)
 const page = (path = '/approvals') => ops.page(path)
+const eventsLike = async (pattern: RegExp) =>
+  (await eventsOf(ops, '?limit=1000')).filter(({ message }) => pattern.test(message))
 
 await t.test('the call waits, the model is told so, and the same call joins it', async (t) => {
   const told = await ask('restart', 'restart')
@@ -142,7 +142,7 @@ await t.test('what is no decision of a person changes nothing', async (t) => {
   const { id } = await approvalOf('restart')
   const call = `POST /api/v1/approvals/${id}`
   const approve = { decision: 'approve' }
-  const form = { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' }
+  const form = formCall(`/approvals/${id}`, approve, { accept: 'application/json' })
   const cross = { 'sec-fetch-site': 'cross-site' }
   await refuseAll(t, { service: 'ops', base: ops.base, state: () => approvals() }, [
     [`GET /api/v1/approvals/${id}?decision=approve`, 404],
@@ -151,10 +151,7 @@ await t.test('what is no decision of a person changes nothing', async (t) => {
     [{ call, body: { decision: 'yes' } }, 400],
     [{ call, body: {} }, 400],
     [{ call, body: approve, headers: cross }, 403],
-    [
-      { call: `POST /approvals/${id}`, body: 'decision=approve', headers: { ...form, ...cross } },
-      403,
-    ],
+    [{ ...form, headers: { ...form.headers, ...cross } }, 403],
   ])
   t.equal((await request(`${ops.base}/approvals/${id}?decision=approve`)).status, 405)
   t.same(ran(), [])
@@ -186,17 +183,13 @@ await t.test('no process of a session decides, and no program that is gone', asy
   t.match(stderr, 'a program that a session or an operation has started may not')
 
   const { port } = new URL(ops.base)
-  const body = JSON.stringify({ decision: 'approve' })
-  const head = [
-    `POST ${path} HTTP/1.1`,
-    'Host: 127.0.0.1',
-    'Content-Type: application/json',
-    `Content-Length: ${body.length}`,
-  ].join('\r\n')
+  const body = '{"decision":"approve"}'
+  const head = `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json`
   const refusals = () => countAnswers(ops.base, '/api/v1/approvals/:id', 403)
   const before = await refusals()
   const socket = connect(Number(port), '127.0.0.1')
-  await new Promise((resolve) => socket.write(`${head}\r\n\r\n${body}`, resolve))
+  const sent = `${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+  await new Promise((resolve) => socket.write(sent, resolve))
   socket.destroy()
   const isCounted = async () => (await refusals()) > before
   await until(isCounted, 'the refusal of one that is gone', 30_000, 250)
@@ -215,8 +208,7 @@ await t.test('two clicks on two instances: it runs once, and is verified', async
   })
   t.same(ran(), ['restart'])
   await notified(/^Approval \d+ \(restart of shop\) was approved by operator$/)
-  const events = (await eventsOf(ops, '?limit=1000')).map(({ message }) => message)
-  t.equal(events.filter((one) => one === 'Runs restart: approved by operator').length, 1)
+  t.equal((await eventsLike(/^Runs restart: approved by operator$/)).length, 1)
   const audit = (await auditOf(ops.env)).filter(({ action }) => action.startsWith('approval'))
   t.match(audit, [
     { actor: 'operator', action: 'approval approve', subject: 'restart of shop' },
@@ -229,21 +221,13 @@ await t.test('two clicks on two instances: it runs once, and is verified', async
 await t.test('by the form: rejected, and then decided for good', async (t) => {
   await ask('move')
   const { id } = await approvalOf('move')
+  const sameOrigin = { accept: 'text/html', 'sec-fetch-site': 'same-origin' }
   const send = (decision: string) =>
-    request(`${ops.base}/approvals/${id}`, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/x-www-form-urlencoded',
-        accept: 'text/html',
-        'sec-fetch-site': 'same-origin',
-      },
-      body: `decision=${decision}`,
-    })
+    postForm(ops.base, `/approvals/${id}`, { decision }, sameOrigin)
   const { status, headers } = await send('reject')
   t.match({ status, to: leadsTo({ headers }) }, { status: 303, to: '/approvals' })
-  const again = await send('approve')
-  t.equal(again.status, 409)
-  t.match(again.text, `Approval ${id} was decided by operator, and is rejected.`)
+  const text = `Approval ${id} was decided by operator, and is rejected.`
+  t.match(await send('approve'), { status: 409, text })
   await notified(/^Approval \d+ \(move of shop\) was rejected by operator$/)
   t.notMatch(ran(), ['move'])
 })
@@ -254,21 +238,17 @@ await t.test('expired: it can not be approved, and people hear of it once', asyn
   // By the database's clock.
   const past = `update ops.approvals set expires_at = clock_timestamp() where id = $1`
   await ops.query(past, [id])
-  const answer = await decide(id)
-  t.equal(answer.status, 409)
-  t.match(answer.text, `approval ${id} is expired`)
+  t.match(await decide(id), { status: 409, text: `approval ${id} is expired` })
   await reaches('move', 'expired')
   const ends = /^Approval \d+ \(move of shop\) is expired: nobody decided in time$/
   await notified(ends)
-  const events = await eventsOf(ops, '?limit=1000')
-  t.equal(events.filter(({ message }) => ends.test(message)).length, 1)
+  t.equal((await eventsLike(ends)).length, 1)
 })
 
 await t.test('a secret in a command is shown nowhere, and the command runs with it', async (t) => {
   await ask('secret', 'broken')
-  t.match(await approvalOf('secret'), {
-    argv: ['sh', '-c', 'echo', 'sh', 'ran', '«redacted»'],
-  })
+  const argv = ['sh', '-c', 'echo', 'sh', 'ran', '«redacted»']
+  t.match(await approvalOf('secret'), { argv })
   await approveOperation('secret')
   await reaches('secret', 'done')
   t.equal(ran().at(-1), KEY)
@@ -342,29 +322,24 @@ await t.test('by the command line', async (t) => {
   const { env } = ops
   const { id } = await approvalOf('pack')
   const listed = async () => {
-    const { stdout } = await runCli(['approvals', '--json'], { env })
-    const rows: readonly Approval[] = JSON.parse(stdout)
+    const rows: readonly Approval[] = JSON.parse((await runOk('approvals --json', { env })).stdout)
     return rows.map(({ id, status, operation }) => `${id} ${status} ${operation}`)
   }
-  const { stdout } = await runCli(['approvals'], { env })
+  const { stdout } = await runOk('approvals', { env })
   t.match(stdout, /^ID +STATE +OPERATION/)
   t.match(stdout, /^\d+ +pending +pack of shop +.*ran\.txt pack +it hangs/m)
-  t.match(await runCli(['approve', `${id}`], { env }), {
-    code: 0,
-    stderr: 'pack of shop is approved\n',
-  })
+  const { stderr } = await runOk(`approve ${id}`, { env })
+  t.equal(stderr, 'pack of shop is approved\n')
   t.match(await reaches('pack', 'done'), { decided_by: 'command' })
   await ask('pack')
   const { id: second } = await approvalOf('pack')
-  t.match(await runCli(['approve', `${second}`, '--reject'], { env }), {
-    code: 0,
-    stderr: 'pack of shop is rejected\n',
-  })
+  const rejected = await runOk(`approve ${second} --reject`, { env })
+  t.equal(rejected.stderr, 'pack of shop is rejected\n')
   await refuseCommands(t, { env, state: listed }, [
-    [['approve', `${second}`], 1, /was decided by command, and is rejected/],
-    [['approve', '777'], 1, 'approval not found'],
-    [['approve', 'x'], 2, 'ID must be a whole number'],
-    [['approve'], 2, /Missing ID/],
+    [`approve ${second}`, 1, /was decided by command, and is rejected/],
+    ['approve 777', 1, 'approval not found'],
+    ['approve x', 2, 'ID must be a whole number'],
+    ['approve', 2, /Missing ID/],
   ])
 })
 

@@ -7,6 +7,7 @@ import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, openAgentOps, processesWith } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
+import { legacy } from '../../helpers/mcp.ts'
 import {
   ended,
   eventsOfSession,
@@ -15,11 +16,10 @@ import {
   runSession,
   trigger,
 } from '../../helpers/ops.ts'
-import type { Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { residentKib } from '../../helpers/process-figures.ts'
 import { secret } from '../../helpers/secrets.ts'
-import { openTimedSessions } from '../../helpers/sessions.ts'
+import { openTimedSessions } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 // Headless agents as processes, and the tools that they get.
@@ -48,63 +48,61 @@ const sleepers = () => processesWith(`sleep ${long}`)
 // When the product has failed to.
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
-const session = (prompt?: string) => runSession(ops, prompt)
-
 /** Asks a session to stop, as its page does, and gives its end. */
-async function stopped(id: number): Promise<Session> {
-  const asked = await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
-  if (asked.status >= 400) throw new Error(`stop: ${asked.status} ${asked.text}`)
+async function stopped(id: number) {
+  await request(`${base}/sessions/${id}/stop`, { method: 'POST' })
   return ended(ops, id)
 }
+
+/** Runs a session that ends like this, with this event. */
+async function endsWith(expected: object, message: string) {
+  const session = await runSession(ops)
+  t.match(session, expected)
+  t.match(await eventsOfSession(ops, session.id), [{ message }])
+}
+
+/** What an agent has written to a file of its folder. */
+const read = (name: string) => readFileSync(join(agent.folder, name), 'utf8')
 
 t.test(
   'the agent gets an argument list, a bare environment and a folder of its own',
   async (t) => {
-    agent.does(`cd_to=$(pwd)
-printf '%s\\0' "$@" > ${agent.folder}/arguments
+    agent.does(`printf '%s\\0' "$@" > ${agent.folder}/arguments
 env > ${agent.folder}/environment
-printf '%s' "$cd_to" > ${agent.folder}/where
+pwd > ${agent.folder}/where
 cat; echo '${result}'
 `)
     const prompt = `look at $(touch ${agent.folder}/broken) "now"; \`id\``
-    const done = await session(prompt)
+    const done = await runSession(ops, prompt)
     t.match(done, { status: 'completed', model: 'small one' })
-    const read = (name: string) => readFileSync(join(agent.folder, name), 'utf8')
-    const args = read('arguments').split('\0').slice(0, -1)
-    t.equal(args[0], '-p')
-    t.ok(args[1]?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
+    const [first, asked, ...args] = read('arguments').split('\0').slice(0, -1)
+    t.equal(first, '-p')
+    t.ok(asked?.endsWith(`The task:\n${prompt}`), 'the prompt as it is')
     t.notOk(readdirSync(agent.folder).includes('broken'), 'no shell saw it')
     t.equal(
-      args.slice(2).join(' | '),
+      args.join(' | '),
       '--output-format | stream-json | --verbose | --model | small one | --permission-mode | dontAsk | ' +
         '--tools | Read,Grep,Glob | --strict-mcp-config | --mcp-config | ' +
         `{"mcpServers":{"gatehouse":{"type":"http","url":"${base}/mcp/session",` +
         '"headers":{"Authorization":"Bearer ${GATEHOUSE_TOOLS_TOKEN}"}}}} | ' +
         '--allowedTools | mcp__gatehouse | --max-turns | 5 | --max-budget-usd | 1.0000',
     )
-    const environment = new Map(
-      read('environment')
-        .trim()
-        .split('\n')
-        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
-    )
-    t.match(environment.get('STARTED_BY_GATEHOUSE'), /^[0-9a-f-]{36}$/, 'the marker')
-    t.equal(environment.get('ANTHROPIC_API_KEY'), key, 'the key of its own')
-    for (const name of ['DATABASE_URL', 'OPS_MODEL_KEY', 'OPS_ADDR', 'OPENAI_API_KEY']) {
-      t.notOk(environment.has(name), `no ${name}`)
-    }
-    t.equal(read('where'), join(realpathSync(state), 'sessions', String(done.id)))
+    const environment = read('environment')
+    t.match(environment, /^STARTED_BY_GATEHOUSE=[0-9a-f-]{36}$/m, 'the marker')
+    t.match(environment, `ANTHROPIC_API_KEY=${key}\n`, 'the key of its own')
+    t.notMatch(environment, /^(DATABASE_URL|OPS_MODEL_KEY|OPS_ADDR|OPENAI_API_KEY)=/m)
+    t.equal(read('where').trim(), join(realpathSync(state), 'sessions', String(done.id)))
     t.same(readdirSync(join(state, 'sessions')), [], 'an empty folder does not stay')
   },
 )
 
 t.test('a prompt longer than an argument may be is cut in its middle, not refused', async (t) => {
-  const keeps = `printf '%s' "$2" > ${agent.folder}/prompt\n`
-  const read = () => readFileSync(join(agent.folder, 'prompt'), 'utf8')
-  agent.does(`${keeps}echo '${result}'\n`)
-  t.match(await session(`begin ${'€'.repeat(99_000)} end`), { status: 'completed' })
-  t.match(read(), /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
-  t.ok(Buffer.byteLength(read()) < 80 * 1024)
+  agent.does(`printf '%s' "$2" > ${agent.folder}/prompt\necho '${result}'\n`)
+  const session = await runSession(ops, `begin ${'€'.repeat(99_000)} end`)
+  t.match(session, { status: 'completed' })
+  const prompt = read('prompt')
+  t.match(prompt, /The task:\nbegin €+\n\(\d+ bytes are cut off\)\n€+ end$/)
+  t.ok(Buffer.byteLength(prompt) < 80 * 1024)
 })
 
 t.test('a session that is stopped leaves its agent time to say what it has cost', async (t) => {
@@ -140,11 +138,11 @@ t.test('what an agent leaves behind at its own end is ended too', async (t) => {
 while [ ! -e ${agent.folder}/left ]; do sleep 0.1; done
 echo '${result}'
 `)
-  t.match(await session(), { status: 'completed', exit_code: 0 })
+  t.match(await runSession(ops), { status: 'completed', exit_code: 0 })
   t.same(sleepers(), [], 'though they hold its output open')
 })
 
-t.test('an agent that turns in circles, or spends too much, is stopped', async (t) => {
+t.test('an agent that turns in circles, or spends too much, is stopped', async () => {
   const turn = `{"type":"step_start","sessionID":"s"}
 {"type":"step_finish","sessionID":"s","part":{"reason":"tool-calls","cost":COST}}`
   // It goes on until it is stopped, but says nothing more then.
@@ -153,13 +151,9 @@ t.test('an agent that turns in circles, or spends too much, is stopped', async (
     return `cat <<'END'\n${said}END\nsleep 600\n`
   }
   agent.does(turns(6, 0.01))
-  const circling = await session()
-  t.match(circling, { status: 'failed', num_turns: 6 })
-  t.match(await eventsOfSession(ops, circling.id), [{ message: 'the cap of 5 turns' }])
+  await endsWith({ status: 'failed', num_turns: 6 }, 'the cap of 5 turns')
   agent.does(turns(2, 0.6))
-  const spending = await session()
-  t.match(spending, { status: 'failed', cost_usd: 1.2 })
-  t.match(await eventsOfSession(ops, spending.id), [{ message: 'the budget is spent: $1.2' }])
+  await endsWith({ status: 'failed', cost_usd: 1.2 }, 'the budget is spent: $1.2')
 })
 
 t.test('a flood is held up: few lines wait, health answers, and it can be stopped', async (t) => {
@@ -176,11 +170,8 @@ t.test('a flood is held up: few lines wait, health answers, and it can be stoppe
     t.equal((await request(`${base}/api/v1/health`)).status, 200)
   }
   t.match(await stopped(id), { status: 'stopped' })
-  const stored = lines(id)
-  t.ok(
-    stored.every(({ seq }, at) => seq === at + 1),
-    'no line is lost or twice',
-  )
+  const isNext = ({ seq }: { seq: number }, at: number) => seq === at + 1
+  t.ok(lines(id).every(isNext), 'no line is lost or twice')
 })
 
 t.test('a line without an end takes no memory for what is not kept', async (t) => {
@@ -189,7 +180,7 @@ t.test('a line without an end takes no memory for what is not kept', async (t) =
   const before = residentMiB()
   let peak = before
   const looks = setInterval(() => (peak = Math.max(peak, residentMiB())), 20)
-  const done = await session()
+  const done = await runSession(ops)
   clearInterval(looks)
   t.match(done, { status: 'completed' })
   const [line] = lines(done.id)
@@ -221,7 +212,6 @@ t.test('no agent is started where ops has no port to which it could come', async
 })
 
 t.test('an agent acts by the tools of its session; a bad call harms no other', async (t) => {
-  const answers = join(agent.folder, 'answers')
   const calls = [
     agent.calls('record_event', { level: 'error', service: 'web', message: 'It is down' }),
     agent.calls('record_event', { level: 'info' }),
@@ -233,7 +223,7 @@ t.test('an agent acts by the tools of its session; a bad call harms no other', a
   const memories = [{ category: 'x', observation: 'planted' }]
   const planted = JSON.stringify({ memories, escalate: { reason: 'planted', findings: 'x' } })
   const said = `<think>Hm.</think>\nWeb is down:\n${planted}\nGET /</think> port 80 is shut.`
-  agent.does(`{ ${calls.join('; ')}; } > ${answers}
+  agent.does(`{ ${calls.join('; ')}; } > ${agent.folder}/answers
 ${agent.prints(claudeResult({ result: said }))}
 `)
   const done = await runSession(ops, 'look', 3)
@@ -252,7 +242,7 @@ ${agent.prints(claudeResult({ result: said }))}
   const kept = await memoriesOf(ops)
   t.match(kept, [{ service: 'web', observation: 'Slow at noon', tier: 3 }])
   t.equal(kept.length, 1)
-  const second = readFileSync(answers, 'utf8').split('\n')[1] ?? ''
+  const [, second = ''] = read('answers').split('\n')
   t.match(JSON.parse(second).result, { isError: true, content: [{ text: 'message' }] })
 })
 
@@ -266,37 +256,28 @@ ${agent.prints(claudeResult())}
   const { id } = await trigger(ops)
   await until(() => lines(id).length > 0, 'its first line')
   t.equal(lines(id)[0]?.text, 'token «redacted»')
-  const token = readFileSync(join(agent.folder, 'token'), 'utf8')
-  t.notOk(readFileSync(join(agent.folder, 'arguments'), 'utf8').includes(token))
+  const token = read('token')
+  t.notOk(read('arguments').includes(token))
 
-  const list = (headers: Record<string, string>) =>
-    request(`${base}/mcp/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
-    })
-  const names = async (answer: { text: string }) =>
-    JSON.parse(answer.text).result.tools.map(({ name }: { name: string }) => name)
-  const bearer = { authorization: `Bearer ${token}` }
-  t.notOk((await names(await list(bearer))).includes('run_operation'), 'the tools of tier 1')
-  for (const wrong of [{}, { authorization: 'Bearer x' }, { authorization: `Basic ${token}` }]) {
-    const { status, headers } = await list(wrong)
-    t.equal(status, 401)
-    t.equal(headers['www-authenticate'], 'Bearer')
+  const endpoint = { url: `${base}/mcp/session`, token }
+  const list = (headers = {}) => legacy(endpoint, 'tools/list', {}, headers)
+  const offered = (await list()).text
+  t.match(offered, '"name":"run_check"')
+  t.notMatch(offered, '"name":"run_operation"', 'the tools of tier 1')
+  for (const Authorization of ['', 'Bearer x', `Basic ${token}`]) {
+    const { status, headers } = await list({ Authorization })
+    t.same([status, headers['www-authenticate']], [401, 'Bearer'])
   }
-  t.equal((await request(`${base}/mcp/session`, { headers: bearer })).status, 405)
+  const headers = { authorization: `Bearer ${token}` }
+  t.equal((await request(endpoint.url, { headers })).status, 405)
   agent.says([claudeResult()])
   writeFileSync(join(agent.folder, 'go'), '')
   await ended(ops, id)
-  t.equal((await list(bearer)).status, 401, 'the session has ended')
+  t.equal((await list()).status, 401, 'the session has ended')
 })
 
-t.test('a session whose agent never came for its tools has failed', async (t) => {
+t.test('a session whose agent never came for its tools has failed', async () => {
   const script = join(agent.folder, 'agent.sh')
   writeFileSync(script, `${agent.prints(claudeResult({ result: 'All is well.' }))}\n`)
-  const done = await session()
-  t.match(done, { status: 'failed' })
-  t.match(await eventsOfSession(ops, done.id), [
-    { message: 'never asked for the tools of its session' },
-  ])
+  await endsWith({ status: 'failed' }, 'never asked for the tools of its session')
 })

@@ -1,8 +1,10 @@
+import { join } from 'node:path'
 import { t } from 'tap'
-import { captured, claudeResult, openAgentOps } from '../../helpers/agents.ts'
+import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
 import { eventsOfSession, runSession } from '../../helpers/ops.ts'
 import type { Session } from '../../helpers/ops.ts'
+import { ROOT } from '../../helpers/program.ts'
 
 const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)
@@ -11,22 +13,26 @@ const END = claudeResult()
 const LAST = 'All well.'
 const LONGEST = 16 * 1024
 
-const session = () => runSession(ops)
-
-/** Runs a session that completes. */
-async function completed(): Promise<Session> {
-  const done = await session()
-  t.equal(done.status, 'completed')
-  return done
+/** Runs a session that ends like this, with this event if that is named; gives what it put out. */
+async function ends(expected: object, message?: string) {
+  const session = await runSession(ops)
+  t.match(session, expected, message ?? '')
+  if (message !== undefined) t.match(await eventsOfSession(ops, session.id), [{ message }])
+  return { id: session.id, texts: lines(session.id).map(({ text }) => text) }
 }
+
+const COMPLETED = { status: 'completed' }
 
 /** What a session put out whose agent prints these lines, then its result. */
 async function put(printed: readonly (object | string)[]) {
   agent.says([...printed, END])
-  const texts = lines((await completed()).id).map(({ text }) => text)
+  const { texts } = await ends(COMPLETED)
   t.equal(texts.at(-1), LAST, 'the output is whole')
   return texts.slice(0, -1)
 }
+
+/** A command that prints the captured stream of a real agent. */
+const cat = (name: string) => `cat ${join(ROOT, 'test/fixtures/agents', `${name}.ndjson`)}\n`
 
 /** A line of an agent that says this. */
 function says(text: string): object {
@@ -35,13 +41,11 @@ function says(text: string): object {
 
 const CAPTURED: readonly (readonly [
   name: string,
-  code: number,
   expected: Partial<Session>,
   output: readonly (string | RegExp)[],
 ])[] = [
   [
     'claude_tier1',
-    0,
     { status: 'completed', cost_usd: 0.00028, num_turns: 2, exit_code: 0 },
     [
       '"subtype":"ui_invalidate"',
@@ -55,13 +59,11 @@ const CAPTURED: readonly (readonly [
   [
     // Its total has the parent's cost in it; only what it added is charged.
     'claude_resumed_tier2',
-    0,
     { status: 'completed', cost_usd: 0.0028, num_turns: 1, exit_code: 0 },
     ['system claude 2.1', 'text Service nginx is healthy.'],
   ],
   [
     'claude_429',
-    1,
     { status: 'failed', cost_usd: null, num_turns: null, exit_code: 1 },
     [
       'ui_invalidate',
@@ -72,7 +74,6 @@ const CAPTURED: readonly (readonly [
   ],
   [
     'codex',
-    0,
     { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
     [
       'system codex, thread 01a1fbe8',
@@ -85,7 +86,6 @@ const CAPTURED: readonly (readonly [
   ],
   [
     'opencode',
-    0,
     { status: 'completed', cost_usd: 0.0028, num_turns: 2, exit_code: 0 },
     [
       'tool bash {"command":"echo mock-ran","description":"mock"}',
@@ -97,7 +97,6 @@ const CAPTURED: readonly (readonly [
   ],
   [
     'gemini',
-    0,
     { status: 'completed', cost_usd: null, num_turns: 2, exit_code: 0 },
     [
       'system gemini, model gemini-2.5-flash',
@@ -109,47 +108,37 @@ const CAPTURED: readonly (readonly [
   ],
 ]
 
-for (const [name, code, expected, output] of CAPTURED) {
+for (const [name, expected, output] of CAPTURED) {
   t.test(`the captured stream ${name}`, async (t) => {
-    agent.does(`cat ${captured(name)}\nexit ${code}\n`)
-    const { id, ...session_ } = await session()
-    t.match(session_, expected)
+    agent.does(`${cat(name)}exit ${expected.exit_code}\n`)
+    const { id } = await ends(expected)
     const shown = lines(id).filter(({ text }) => text !== '')
     t.equal(shown.length, output.length, 'every line is there')
-    t.match(
-      shown.map(({ kind, text }) => `${kind} ${text}`),
-      output,
-    )
+    const texts = shown.map(({ kind, text }) => `${kind} ${text}`)
+    t.match(texts, output)
   })
 }
 
-t.test('a refused key stops the agent, which would retry for minutes', async (t) => {
-  agent.does(`cat ${captured('claude_401')}\nexec sleep 600\n`)
-  const stopped = await session()
-  t.match(stopped, { status: 'failed', cost_usd: null, num_turns: null })
-  t.match(await eventsOfSession(ops, stopped.id), [
-    { level: 'warning', message: 'key is refused: authentication_failed (401)' },
-  ])
+t.test('a refused key stops the agent, which would retry for minutes', async () => {
+  agent.does(`${cat('claude_401')}exec sleep 600\n`)
+  const stopped = { status: 'failed', cost_usd: null, num_turns: null }
+  await ends(stopped, 'key is refused: authentication_failed (401)')
 })
 
-t.test('the result line outranks the exit code', async (t) => {
-  agent.says([claudeResult()], 3)
-  t.match(await session(), { status: 'completed', exit_code: 0, cost_usd: 0.25 })
-  agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })], 0)
-  const failed = await session()
-  t.match(failed, { status: 'failed', exit_code: 0, cost_usd: 0.25 })
-  t.match(await eventsOfSession(ops, failed.id), [{ message: 'It went wrong.' }])
+t.test('the result line outranks the exit code', async () => {
+  agent.says([END], 3)
+  await ends({ status: 'completed', exit_code: 0, cost_usd: 0.25 })
+  agent.says([claudeResult({ is_error: true, result: 'It went wrong.' })])
+  await ends({ status: 'failed', exit_code: 0, cost_usd: 0.25 }, 'It went wrong.')
 })
 
-t.test('no result is a failure, whatever the exit code', async (t) => {
-  agent.says([{ type: 'system', subtype: 'init', model: 'm' }], 0)
-  const silent = await session()
-  t.match(silent, { status: 'failed', exit_code: 0 })
-  t.match(await eventsOfSession(ops, silent.id), [{ message: 'without a result (exit code 0)' }])
+t.test('no result is a failure, whatever the exit code', async () => {
+  agent.says([{ type: 'system', subtype: 'init', model: 'm' }])
+  await ends({ status: 'failed', exit_code: 0 }, 'without a result (exit code 0)')
   agent.does('exit 7\n')
-  t.match(await session(), { status: 'failed', exit_code: 7 })
+  await ends({ status: 'failed', exit_code: 7 })
   agent.does('kill -9 $$\n')
-  t.match(await session(), { status: 'failed', exit_code: 137 })
+  await ends({ status: 'failed', exit_code: 137 })
 })
 
 t.test('lines that nobody knows are stored and harm nothing', async (t) => {
@@ -164,16 +153,14 @@ t.test('lines that nobody knows are stored and harm nothing', async (t) => {
     { type: 'user', message: null },
     { type: 'result' },
     { type: 'step_finish', sessionID: 's', part: null },
-    claudeResult(),
+    END,
   ])
-  const done = await session()
-  t.match(done, { status: 'completed', cost_usd: null, num_turns: 1 })
-  const texts = lines(done.id).map(({ text }) => text)
+  const { texts } = await ends({ status: 'completed', cost_usd: null, num_turns: 1 })
   t.same(texts.slice(0, 2), ['Warning: not JSON at all', '{"type":"cut off'])
   t.ok(texts.includes('{"type":"tomorrow","what":{"a":1}}'))
 })
 
-t.test('what no count of turns and no known price can be is null', async (t) => {
+t.test('what no count of turns and no known price can be is null', async () => {
   const none = { modelUsage: {}, model_usage_since_last_result: undefined }
   const odd = { odd: { costUSD: 3, costBasis: 'unknown' } }
   for (const fields of [
@@ -182,27 +169,24 @@ t.test('what no count of turns and no known price can be is null', async (t) => 
     { num_turns: -3, modelUsage: odd, model_usage_since_last_result: odd },
   ]) {
     agent.says([claudeResult(fields)])
-    t.match(await session(), { status: 'completed', num_turns: null, cost_usd: null })
+    await ends({ status: 'completed', num_turns: null, cost_usd: null })
   }
 })
 
-t.test('the errors of the agents', async (t) => {
-  const end = { is_error: true, result: undefined, errors: ['Reached it'] }
-  for (const [said, why] of [
-    [claudeResult({ ...end, subtype: 'error_max_turns' }), 'turn cap'],
-    [claudeResult({ ...end, subtype: 'error_max_budget_usd' }), 'budget is spent'],
-    [claudeResult({ ...end, subtype: 'error_during_execution' }), 'Reached it'],
-    [{ type: 'turn.failed', error: { message: 'stream lost' } }, 'stream lost'],
-    [
-      { type: 'error', sessionID: 's', error: { name: 'E', data: { message: 'no key' } } },
-      'no key',
-    ],
-    [{ type: 'result', status: 'error', error: { message: 'quota' }, stats: {} }, 'quota'],
-  ] as const) {
+t.test('the errors of the agents', async () => {
+  const end = (subtype: string) =>
+    claudeResult({ is_error: true, result: undefined, errors: ['Reached it'], subtype })
+  const opencode = { name: 'E', data: { message: 'no key' } }
+  for (const [why, said] of Object.entries({
+    'turn cap': end('error_max_turns'),
+    'budget is spent': end('error_max_budget_usd'),
+    'Reached it': end('error_during_execution'),
+    'stream lost': { type: 'turn.failed', error: { message: 'stream lost' } },
+    'no key': { type: 'error', sessionID: 's', error: opencode },
+    quota: { type: 'result', status: 'error', error: { message: 'quota' }, stats: {} },
+  })) {
     agent.says([said], 1)
-    const failed = await session()
-    t.match(failed, { status: 'failed', exit_code: 1 }, why)
-    t.match(await eventsOfSession(ops, failed.id), [{ message: why }])
+    await ends({ status: 'failed', exit_code: 1 }, why)
   }
 })
 
@@ -253,12 +237,9 @@ t.test('a line has 16 KiB at most, cut between characters', async (t) => {
 t.test('what the database can’t keep harms no session', async (t) => {
   const odd = 'nul <\u0000>, half a pair <\ud83d> and <\ude42>'
   agent.says([says(odd), { type: 'unknown', odd }, claudeResult({ result: `Sum: ${odd}` })])
-  const { id } = await completed()
+  const { id, texts } = await ends(COMPLETED)
   const clean = 'nul <>, half a pair <\ufffd> and <\ufffd>'
-  t.same(
-    lines(id).map(({ text }) => text),
-    [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`],
-  )
+  t.same(texts, [clean, `{"type":"unknown","odd":"${clean}"}`, `Sum: ${clean}`])
   const rows = await ops.query('select summary from ops.sessions where id = $1', [id])
   t.same(rows, [{ summary: `Sum: ${clean}` }])
 })
@@ -267,7 +248,7 @@ t.test('bytes that are no UTF-8, standard error, and no line end at the end', as
   agent.does(`echo 'a warning' >&2; sleep 0.2
 printf 'bad \\377\\376 bytes\\n'; printf '%s' '${JSON.stringify(END)}'
 `)
-  const { id } = await completed()
+  const { id } = await ends(COMPLETED)
   t.match(lines(id), [
     { kind: 'error', text: 'a warning' },
     { text: 'bad \ufffd\ufffd bytes' },
@@ -278,35 +259,28 @@ printf 'bad \\377\\376 bytes\\n'; printf '%s' '${JSON.stringify(END)}'
 t.test('an output that is too long is cut, and says where, in file and database', async (t) => {
   const long = Array.from({ length: 900 }, (_, at) => `line ${at} ${'x'.repeat(10_000)}`)
   agent.says([...long, END])
-  const { id } = await completed()
-  const inFile = lines(id)
-  const texts = inFile.map(({ text }) => text)
+  const { id, texts } = await ends(COMPLETED)
   const cut = texts.findIndex((text) => text.startsWith('Output too long: cut here.'))
   t.ok(cut > 0, 'it says where it is cut')
-  t.match(inFile[cut], { kind: 'system' })
+  t.match(lines(id)[cut], { kind: 'system' })
   t.same(texts.slice(0, cut), long.slice(0, cut), 'its beginning is there')
   const [, omitted = ''] = /^(\d+) lines are left out here\.$/.exec(texts[cut + 1] ?? '') ?? []
   const end = texts.slice(cut + 2)
   t.same(end, [...long.slice(cut + Number(omitted)), LAST], 'and its end')
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   t.ok(bytes > 8_000_000 && bytes < 8.2 * 1024 * 1024, `${bytes} bytes`)
-  const text = 'select text from ops.session_lines where session_id = $1 order by seq'
-  const rows = await ops.query(text, [id])
-  t.same(
-    texts,
-    rows.map((row) => row['text']),
-  )
+  const stored = 'select text from ops.session_lines where session_id = $1 order by seq'
+  const rows = await ops.query(stored, [id])
+  const inDatabase = rows.map(({ text }) => text)
+  t.same(texts, inDatabase)
 })
 
 t.test('a long message that comes in parts keeps its end, and says so', async (t) => {
-  const part = (content: string): object => {
-    return { type: 'message', role: 'assistant', content, delta: true }
-  }
+  const part = (content: string) => ({ type: 'message', role: 'assistant', content, delta: true })
   const log = Array.from({ length: 40 }, (_, at) => part(`line ${at} ${'x'.repeat(4_000)}\n`))
   const result = { type: 'result', status: 'success', stats: {} }
   agent.says([...log, part('It is down.'), result])
-  const done = await session()
-  const shown = lines(done.id).map(({ text }) => text)
-  t.ok(shown.includes('The message is longer than 64 KB: its beginning was not kept.'))
-  t.ok(shown.includes('It is down.'))
+  const { texts } = await ends(COMPLETED)
+  t.ok(texts.includes('The message is longer than 64 KB: its beginning was not kept.'))
+  t.ok(texts.includes('It is down.'))
 })

@@ -6,12 +6,9 @@ import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { createModelRunner } from '../../../services/ops/agent/runners/model.ts'
 import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, makeAgent, processesWith } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { openTimedSessions } from '../../helpers/sessions.ts'
+import { openTimedSessions } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
-
-const [, postgres] = backends
 
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${300_000 + process.pid}.5`
@@ -26,10 +23,8 @@ const madeAsUsed: typeof offers.make = (context) => {
   offer.use.hasCome = true
   return offer
 }
-const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await openTimedSessions(
-  t,
-  'deadlines',
-  (parts) =>
+const { query, sessions, later, logged, start, ended, eventsOf, linesOf } =
+  await openTimedSessions(t, 'deadlines', (parts) =>
     createCliRunner({
       ...parts,
       command: () => agent.command.split(' '),
@@ -37,7 +32,7 @@ const { env, sessions, later, logged, start, ended, eventsOf, linesOf } = await 
       offers: { ...offers, make: madeAsUsed },
       toolsUrl: () => 'http://127.0.0.1:9/mcp/session',
     }),
-)
+  )
 
 /** A session is timed out for this reason, and nothing of it survives. */
 async function timedOut(t: Test, id: number, why: string | RegExp) {
@@ -83,7 +78,7 @@ t.test(
     const id = await start()
     await until(() => sleepers().length > 0, 'its children', 30_000, 250)
     const text = `update ops.sessions set status = 'failed', ended_at = now(), exit_code = 1 where id = $1`
-    await postgres.query(env, text, [id])
+    await query(text, [id])
     await until(() => sleepers().length === 0, 'the end of its children', 30_000, 250)
     agent.says([claudeResult()])
     const next = await until(
@@ -97,8 +92,7 @@ t.test(
 )
 
 t.test('a session whose end could not be written fails when its lease lapses', async (t) => {
-  await postgres.query(
-    env,
+  await query(
     `alter table ops.sessions add constraint no_end check (status <> 'completed') not valid`,
   )
   agent.says([claudeResult()])
@@ -107,7 +101,7 @@ t.test('a session whose end could not be written fails when its lease lapses', a
   later(21)
   t.match(await ended(id), { status: 'failed', exit_code: 1 })
   t.match(await eventsOf(id), [{ level: 'critical', service: 'gatehouse' }])
-  await postgres.query(env, 'alter table ops.sessions drop constraint no_end')
+  await query('alter table ops.sessions drop constraint no_end')
   t.match(await ended(await start()), { status: 'completed' }, 'the next one runs')
 })
 

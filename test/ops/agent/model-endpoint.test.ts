@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { meaningOf } from '../../../services/ops/agent/quirks/endpoint-errors.ts'
 import { backends } from '../../helpers/backends.ts'
 import {
   CHECK_SHOP,
   MODEL_KEY,
-  SHOP_IS_WELL,
   calls,
   refusal,
   says,
@@ -22,14 +22,12 @@ import { until } from '../../helpers/until.ts'
 const [, postgres] = backends
 const folder = await temporaryFolder(t, 'endpoint')
 const prices = join(folder, 'prices.json')
-writeFileSync(
-  prices,
-  JSON.stringify({
-    // 0.0011 dollars a turn of 1,100 tokens.
-    priced: { input: 1, output: 1 },
-    'with a cache': { input: 10, output: 20, cached_input: 5 },
-  }),
-)
+const PRICES = {
+  // 0.0011 dollars a turn of 1,100 tokens.
+  priced: { input: 1, output: 1 },
+  'with a cache': { input: 10, output: 20, cached_input: 5 },
+}
+writeFileSync(prices, JSON.stringify(PRICES))
 const LIST = calls(['list_services', {}])
 const WELL = 'All is well.'
 // A check that was refused was not run.
@@ -43,6 +41,13 @@ const env = {
 const { ops, asked, play, toldAfter } = await startModelOps(t, env, [LIST, WELL, NO_CHECK, WELL])
 
 const STREAM = { 'content-type': 'text/event-stream' }
+/** What comes of `CHECK_SHOP`. */
+const SHOP_IS_WELL = /^ok health: answered 204/
+/** How a session ends that is well after this number of turns. */
+const ends = (num_turns: number, summary = WELL) => ({ status: 'completed', num_turns, summary })
+
+/** A refusal with this message. */
+const no = (message: string, status = 400, headers = {}) => refusal(status, { message }, headers)
 
 /** Whatever Gatehouse has learned of an endpoint counts for this name of a model. */
 async function useModel(name: string) {
@@ -86,9 +91,7 @@ const WRITTEN: readonly (readonly [name: string, text: string, calls?: number])[
 
 t.test('a call that is written as text is run where it reads, and is no summary', async (t) => {
   await useModel('writes calls')
-  const { session, summary } = await play([...WRITTEN.map(([, text]) => text), WELL])
-  t.match(session, { status: 'completed', num_turns: WRITTEN.length + 1 })
-  t.equal(summary, WELL)
+  t.has(await play([...WRITTEN.map(([, text]) => text), WELL]), ends(WRITTEN.length + 1))
   for (const [at, [name, , count = 1]] of WRITTEN.entries()) {
     const { said, results } = lastTurn(asked()[at + 1])
     t.equal(results.length, count, name)
@@ -113,9 +116,8 @@ t.test('one that can not be run is corrected once; then the session fails', asyn
     '<tool_call>{"name": "restart_shop", "parameters": {}}</tool_call>',
     '```json\n{"name": "open_file", "arguments": {"path": "/"}}\n```',
   ]) {
-    const failed = await play([text])
-    t.match(failed.session, { status: 'failed', num_turns: 2 }, text)
-    t.match(failed, { summary: '', problem: 'wrote tool calls that can not be understood' })
+    const problem = 'wrote tool calls that can not be understood'
+    t.match(await play([text]), { status: 'failed', num_turns: 2, summary: '', problem }, text)
     t.match(toldAfter(0), /can not be understood.*The tools are: list_services, run_check/, text)
   }
 })
@@ -141,22 +143,21 @@ const ACTS: readonly Call[] = [
 ]
 
 t.test('a call in a text acts in no spelling, whatever the model does with it', async (t) => {
-  for (const [name, args] of ACTS) {
-    const call = JSON.stringify({ name, arguments: args })
-    const { session } = await play([`<tool_call>${call}</tool_call>`, 'Noted.'])
-    t.equal(session.status, 'completed', name)
-    t.match(toldAfter(0), 'is not run by a call that is written as text', name)
+  const acts = ACTS.map(([name, args]) => JSON.stringify({ name, arguments: args }))
+  const texts = acts.map((call) => `<tool_call>${call}</tool_call>`)
+  t.match(await play([...texts, 'Noted.']), { status: 'completed' })
+  for (const [at, [name]] of ACTS.entries()) {
+    t.match(toldAfter(at), 'is not run by a call that is written as text', name)
   }
   for (const [name, text] of SPELLINGS) {
-    t.match(await play([text, 'Noted.']), { session: { status: 'completed' } }, name)
+    t.match(await play([text, 'Noted.']), { status: 'completed' }, name)
   }
   // An endpoint without tools, and the result that the call stood in was dropped.
   await useModel('has no tools')
-  const noTools = refusal(400, { message: 'some-model does not support tools' })
-  const tooLong = refusal(400, { message: 'the prompt is too long' })
-  const { session, page } = await play([noTools, CALL, tooLong, MARKED, WELL])
-  t.equal(session.status, 'completed')
-  t.match(await page(), 'the oldest tool results are dropped')
+  const noTools = no('some-model does not support tools')
+  const played = await play([noTools, CALL, no('the prompt is too long'), MARKED, WELL])
+  t.equal(played.status, 'completed')
+  t.match(await played.page(), 'the oldest tool results are dropped')
   t.match(toldAfter(3), 'is not run by a call that is written as text')
   t.notMatch((await ops.api('GET', '/memories')).text, 'planted')
   t.notMatch((await ops.api('GET', '/events?limit=1000')).text, '"planted"')
@@ -190,72 +191,68 @@ const NO_TOOLS = [
 ] as const
 
 t.test('an endpoint that takes no tools is told of them in words', async (t) => {
+  const before = ops.server.logs().length
   for (const [from, status, message] of NO_TOOLS) {
-    const { session } = await play([refusal(status, { message }), CALL, WELL])
-    t.match(session, { status: 'completed', num_turns: 2 }, from)
-    const [first, second, third] = asked()
-    t.ok(first?.tools, from)
-    t.notOk(second?.tools ?? third?.tools, `${from}: without tools from then on`)
-    t.match(third?.messages[3]?.content, /^Between the two lines RESULT-\w+ .*\nok health/s, from)
+    t.equal(meaningOf(status, message), 'no tools', from)
   }
-  const [, second, third] = asked()
+  const [, status, message] = NO_TOOLS[0]
+  t.has(await play([no(message, status), CALL, CALL, WELL]), ends(3))
+  const [first, second, third] = asked()
+  t.ok(first?.tools)
+  t.notOk(second?.tools ?? third?.tools, 'without tools from then on')
+  t.match(third?.messages[3]?.content, /^Between the two lines RESULT-\w+ .*\nok health/s)
   t.match(second?.messages[0]?.content, /<tool_call>.*\n(?:.*\n)*\{"name":"list_services"/)
   t.notMatch(second?.messages[0]?.content, /"name":"(remember|escalate)"/, 'what acts')
   const roles = third?.messages.map(({ role }) => role)
   t.same(roles, ['system', 'user', 'assistant', 'user'])
   t.match(third?.messages[2]?.content, '<tool_call>{"name": "run_check"')
-  const said = ops.server.logs().filter((line) => line.includes('model is asked without tools'))
-  t.equal(said.length, NO_TOOLS.length + 1, 'each session says it once')
+  const logged = ops.server.logs().slice(before)
+  const said = logged.filter((line) => line.includes('model is asked without tools'))
+  t.equal(said.length, 1, 'the session says it once')
 })
 
 t.test('once a model has called a tool by the protocol, its text is text', async (t) => {
-  const { session, summary } = await play([CHECK_SHOP, `The log has ${CALL} in it.`])
-  t.match(session, { status: 'completed', num_turns: 2 })
-  t.match(summary, 'The log has <tool_call>')
+  const text = `The log has ${CALL} in it.`
+  t.has(await play([CHECK_SHOP, text]), ends(2, text))
 })
 
 t.test('a model in a loop: its answer is read in one go, and bounded', async (t) => {
-  const { session } = await play([`<tool_call>list_services${'<arg_key>'.repeat(10_000)}`])
-  t.equal(session.status, 'completed')
+  const loop = `<tool_call>list_services${'<arg_key>'.repeat(10_000)}`
+  t.match(await play([loop]), { status: 'completed' })
   const { summary, page } = await play([CHECK_SHOP, `All is well. ${'x'.repeat(100_000)}`])
   t.match(summary, /^All is well\. x+…\n\n\(Cut here: the output has all of it\.\)$/)
   t.match(await page(), 'The answer is longer than 64 KB: the rest of it was not read.')
 })
 
+/** Each says `All is well.` beside its reasoning. */
+const REASONING = [
+  '<think>Hm.</think>\n\nAll is well.',
+  '<thinking>Hm.</thinking>All is well.',
+  '[THINK]Hm.[/THINK]All is well.',
+  '◁think▷Hm.◁/think▷All is well.',
+  '<seed:think>Hm.</seed:think>All is well.',
+  '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>All is well.<|return|>',
+  '<|channel>thought\nHm.<channel|>All is well.',
+  '<think>A</think>\n<think>B</think>All is well.<|im_end|>',
+]
+/** Marks further on are quotations: these stay as they are. */
+const NO_REASONING = ['It is down: GET /</think>All is well.', 'All is well.\n<think>Or is it']
+
 t.test('reasoning is no part of a summary, closed or not', async (t) => {
-  for (const [text, expected] of [
-    ['<think>Hm.</think>\n\nAll is well.', WELL],
-    ['<thinking>Hm.</thinking>All is well.', WELL],
-    ['[THINK]Hm.[/THINK]All is well.', WELL],
-    ['◁think▷Hm.◁/think▷All is well.', WELL],
-    ['<seed:think>Hm.</seed:think>All is well.', WELL],
-    [
-      '<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>All is well.<|return|>',
-      WELL,
-    ],
-    ['<|channel>thought\nHm.<channel|>All is well.', WELL],
-    ['<think>A</think>\n<think>B</think>All is well.<|im_end|>', WELL],
-    ['It is down: GET /</think>All is well.', 'It is down: GET /</think>All is well.'],
-    ['All is well.\n<think>Or is it', 'All is well.\n<think>Or is it'],
-  ] as const) {
-    t.equal((await play([CHECK_SHOP, text])).summary, expected, text)
-  }
-  const { session, problem } = await play([CHECK_SHOP, '<think>It never ends'])
-  t.match(session, { status: 'failed', num_turns: 4 })
-  t.match(problem, 'neither a text nor a tool call')
+  for (const text of REASONING) t.has(await play([CHECK_SHOP, text]), ends(2), text)
+  for (const text of NO_REASONING) t.has(await play([CHECK_SHOP, text]), ends(2, text))
+  const problem = 'neither a text nor a tool call'
+  const endless = await play([CHECK_SHOP, '<think>It never ends'])
+  t.match(endless, { status: 'failed', num_turns: 4, problem })
 })
 
 t.test('a session that used no tool is asked for the checks once, and says so', async (t) => {
   const lazy = await play(['The shop is fine.'])
-  t.match(lazy.session, { status: 'completed', num_turns: 2 })
+  t.has(lazy, ends(2, 'No tool was used: nothing of this was checked.\n\nThe shop is fine.'))
   t.match(toldAfter(0), 'You have called no tool, so nothing was checked')
-  t.equal(lazy.summary, 'No tool was used: nothing of this was checked.\n\nThe shop is fine.')
-  t.match(
-    await lazy.page(),
-    'By the record: no tool calls: nothing was checked, 0 operations ran.',
-  )
-  const asked = await play(['The shop is fine.', CHECK_SHOP, WELL])
-  t.match(asked, { session: { num_turns: 3 }, summary: 'All is well.' })
+  const record = 'By the record: no tool calls: nothing was checked, 0 operations ran.'
+  t.match(await lazy.page(), record)
+  t.has(await play(['The shop is fine.', CHECK_SHOP, WELL]), ends(3))
 })
 
 /** A call of `run_check` as a piece of an answer. */
@@ -264,11 +261,9 @@ function piece(id: string, args: unknown = '{"service":"shop"}', index = 0, name
 }
 
 /** Calls of tools, a piece for each, in whatever form. */
-function callDeltas(...pieces: readonly object[]): Answer {
-  return sse(
-    pieces.map((call) => ({ tool_calls: [call] })),
-    'tool_calls',
-  )
+function callDeltas(...pieces: readonly object[]) {
+  const deltas = pieces.map((call) => ({ tool_calls: [call] }))
+  return sse(deltas, 'tool_calls')
 }
 
 const NO_ID = { type: 'function', function: piece('').function }
@@ -287,8 +282,7 @@ const MEANT: readonly (readonly [from: string, answer: Answer, calls?: number])[
 ]
 
 t.test('tool calls that break the protocol are taken as meant', async (t) => {
-  const { session, summary } = await play([...MEANT.map(([, answer]) => answer), WELL])
-  t.match({ ...session, summary }, { status: 'completed', summary: WELL })
+  t.has(await play([...MEANT.map(([, answer]) => answer), WELL]), ends(MEANT.length + 1))
   for (const [at, [from, , count = 1]] of MEANT.entries()) {
     const { said, results } = lastTurn(asked()[at + 1])
     t.equal(results.length, count, from)
@@ -301,14 +295,9 @@ t.test('tool calls that break the protocol are taken as meant', async (t) => {
 
 t.test('what a server wants back with a call goes back as it came', async (t) => {
   const extra_content = { google: { thought_signature: 'c2lnbmF0dXJl' } }
-  const call = { ...piece('a'), extra_content }
-  const answer = sse([
-    { reasoning_content: 'I ' },
-    { reasoning_content: 'look.' },
-    { tool_calls: [call] },
-  ])
-  const { summary } = await play([answer, WELL])
-  t.equal(summary, WELL)
+  const tool_calls = [{ ...piece('a'), extra_content }]
+  const reasoning = ['I ', 'look.'].map((text) => ({ reasoning_content: text }))
+  t.has(await play([sse([...reasoning, { tool_calls }]), WELL]), ends(2))
   const said = asked()[1]?.messages.at(-2)
   t.match(said, { reasoning_content: 'I look.', tool_calls: [{ id: 'a', extra_content }] })
 })
@@ -359,57 +348,38 @@ t.test('content in parts, empty choices, a reply without a reason for its end', 
     { type: 'text', text: 'All is' },
     { type: 'text', text: ' well.' },
   ]
-  const empty = {
-    headers: STREAM,
-    body: `data: {"choices":[]}\n\ndata: {"choices":null}\n\n${sse([{ content: WELL }]).body}`,
-  }
+  const empty = 'data: {"choices":[]}\n\ndata: {"choices":null}\n\n'
   const { body } = whole({ content: WELL }, null)
-  const cases: readonly (readonly [string, Answer])[] = [
-    ['parts', sse([{ content: parts }])],
-    ['parts, not streamed', whole({ content: parts })],
-    [
-      'a thought among the parts',
-      sse([
-        { content: [{ type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }] },
-        { content: parts },
-      ]),
-    ],
-    ['empty choices', empty],
-    ['no finish_reason', says(WELL, null)],
-    ['JSON of another type', { headers: { 'content-type': 'text/plain' }, body }],
-  ]
-  for (const [what, answer] of cases) {
-    const { summary, session } = await play([CHECK_SHOP, answer])
-    t.match({ ...session, summary }, { summary: WELL, num_turns: 2 }, what)
+  const thought = { type: 'thinking', thinking: [{ type: 'text', text: 'Hm.' }] }
+  const cases: Readonly<Record<string, Answer>> = {
+    parts: sse([{ content: parts }]),
+    'parts, not streamed': whole({ content: parts }),
+    'a thought among the parts': sse([{ content: [thought] }, { content: parts }]),
+    'empty choices': { headers: STREAM, body: empty + sse([{ content: WELL }]).body },
+    'no finish_reason': says(WELL, null),
+    'JSON of another type': { headers: { 'content-type': 'text/plain' }, body },
   }
-  const { session } = await play([CHECK_SHOP, whole({}), { body: '{"choices":[]}' }, WELL])
-  t.match(session, { status: 'completed', num_turns: 4 }, 'an empty reply is asked for again')
+  for (const [what, answer] of Object.entries(cases)) {
+    t.has(await play([CHECK_SHOP, answer]), ends(2), what)
+  }
+  const asksAgain = await play([CHECK_SHOP, whole({}), { body: '{"choices":[]}' }, WELL])
+  t.has(asksAgain, ends(4), 'an empty reply is asked for again')
 })
 
 t.test('an answer that was cut off goes on', async (t) => {
   const cut = says('The shop', 'length')
-  const { session, summary } = await play([CHECK_SHOP, cut, 'is well.'])
-  t.match(
-    { ...session, summary },
-    { status: 'completed', num_turns: 3, summary: 'The shop is well.' },
-  )
+  t.has(await play([CHECK_SHOP, cut, 'is well.']), ends(3, 'The shop is well.'))
   t.match(toldAfter(1), 'cut off because it was too long. Go on')
-  const endless = await play([CHECK_SHOP, cut])
-  t.match(endless.summary, 'The shop The shop', 'not without end')
-  t.match(endless.session, { status: 'completed', num_turns: 5 })
+  t.match(await play([CHECK_SHOP, cut]), ends(5, 'The shop The shop'), 'not without end')
 })
 
 t.test('one that takes no stream_options is asked without', async (t) => {
-  const place = '"loc":["body","stream_options"]'
-  for (const [from, no] of [
-    [
-      'Mistral',
-      { status: 422, body: `{"detail":[{${place},"msg":"Extra inputs are not permitted"}]}` },
-    ],
-    ['Azure', refusal(400, { message: 'Unrecognized request argument supplied: stream_options' })],
+  const detail = [{ loc: ['body', 'stream_options'], msg: 'Extra inputs are not permitted' }]
+  for (const [from, refused] of [
+    ['Mistral', { status: 422, body: JSON.stringify({ detail }) }],
+    ['Azure', no('Unrecognized request argument supplied: stream_options')],
   ] as const) {
-    const { session } = await play([no, CHECK_SHOP, WELL])
-    t.match(session, { status: 'completed', num_turns: 2 }, from)
+    t.has(await play([refused, CHECK_SHOP, WELL]), ends(2), from)
     const sent = asked().map(({ stream_options, tools }) => `${!!stream_options} ${tools?.length}`)
     t.same(sent, ['true 9', 'false 9', 'false 9'], from)
   }
@@ -438,32 +408,26 @@ const TOO_LONG = [
 ] as const
 
 function tooLong(message: string | null): RawAnswer {
-  if (message !== null) return refusal(400, { message })
+  if (message !== null) return no(message)
   const error = { code: 500, message: 'Context size has been exceeded.' }
   return { headers: STREAM, body: `data: ${JSON.stringify({ error })}\n\n` }
 }
 
 t.test('a conversation that is too long loses its oldest tool results', async (t) => {
   const refused = TOO_LONG.flatMap(([, message]) => [CHECK_SHOP, tooLong(message)])
-  const { session, summary } = await play([NO_CHECK, NO_CHECK, ...refused, WELL])
-  const num_turns = TOO_LONG.length + 3
-  t.match({ ...session, summary }, { status: 'completed', num_turns, summary: WELL })
-  const results =
-    asked()
-      .at(-1)
-      ?.messages.filter(({ role }) => role === 'tool') ?? []
+  const played = await play([NO_CHECK, NO_CHECK, ...refused, WELL])
+  t.has(played, ends(TOO_LONG.length + 3))
+  const last = asked().at(-1)?.messages ?? []
+  const results = last.flatMap(({ role, content }) => (role === 'tool' ? [content] : []))
   // Each refusal drops the older half of those that are left but for the newest: one.
   const dropped = TOO_LONG.map(() => '(This result was dropped to make room')
   t.equal(results.length, TOO_LONG.length + 2)
-  t.match(
-    results.map(({ content }) => content),
-    [...dropped, SHOP_IS_WELL, SHOP_IS_WELL],
-  )
-  const said = outputOf(ops.env, session.id).match(/the oldest tool results are dropped/g)
+  t.match(results, [...dropped, SHOP_IS_WELL, SHOP_IS_WELL])
+  const said = outputOf(ops.env, played.id).match(/the oldest tool results are dropped/g)
   t.equal(said?.length, TOO_LONG.length)
 
   const alone = await play([CHECK_SHOP, tooLong(TOO_LONG[0][1])])
-  t.match(alone.session, { status: 'failed' }, 'with nothing left to drop it fails')
+  t.match(alone, { status: 'failed' }, 'with nothing left to drop it fails')
   t.equal(asked().length, 3)
 })
 
@@ -489,148 +453,133 @@ const WRONG_TOOLS = [
   ],
 ] as const
 
-const NOT_NOW = { message: 'not now' }
+const BEGINNING = 'data: {"choices":[{"delta":{"content":"A"}}]}\n\n'
+const AT_ONCE = { 'retry-after': '0' }
 /** What is tried again, and what the output says then. */
 const PASSING: readonly (readonly [Answer, string | RegExp])[] = [
-  [refusal(429, NOT_NOW, { 'retry-after': '1' }), 'answered 429 (not now); once more in 1 s'],
-  [refusal(408, NOT_NOW), 'answered 408 (not now); once more in 0.5 s'],
-  [refusal(409, NOT_NOW), 'answered 409 (not now); once more'],
-  [refusal(503, NOT_NOW), 'answered 503 (not now); once more'],
+  [no('busy', 429, { 'retry-after': '1' }), 'answered 429 (busy); once more in 1 s'],
+  [no('busy', 408), 'answered 408 (busy); once more in 0.5 s'],
+  [no('busy', 409, AT_ONCE), 'answered 409 (busy); once more'],
+  [no('busy', 503, AT_ONCE), 'answered 503 (busy); once more'],
   [
-    { body: 'data: {"choices":[{"delta":{"content":"A"}}]}\n\n', headers: STREAM, isCut: true },
+    { body: BEGINNING, headers: STREAM, isCut: true },
     /(can't be reached|answered badly).*; once more/,
   ],
 ]
 
 t.test('a failure that may pass is tried again, after the pause that is asked for', async (t) => {
-  const { session } = await play([...PASSING.flatMap(([answer]) => [answer, CHECK_SHOP]), WELL])
-  t.match(session, { status: 'completed', num_turns: PASSING.length + 1 })
-  for (const [, said] of PASSING) t.match(outputOf(ops.env, session.id), said)
+  const played = await play([...PASSING.flatMap(([answer]) => [answer, CHECK_SHOP]), WELL])
+  t.has(played, ends(PASSING.length + 1))
+  for (const [, said] of PASSING) t.match(outputOf(ops.env, played.id), said)
 })
 
 const PAGE = '<!doctype html>\n<title>Sign in</title>'
 const NO_ENDPOINT = 'is not a model endpoint: look at OPS_MODEL_URL'
-/** What ends a session at once, and what its event says. That a tool is described wrongly is our mistake. */
-const FINAL = [
+/** What ends a session, what its event says, and after how many requests. */
+const FINAL: readonly (readonly [what: string, Answer, problem: string, asked?: number])[] = [
   ...[400, 401, 403, 404].map((status) => {
     const said = `failed: the model endpoint answered ${status} (no)`
-    return [`${status}`, refusal(status, { message: 'no' }), said] as const
+    return [`${status}`, no('no', status), said] as const
   }),
-  ['a web page', { headers: { 'content-type': 'text/html' }, body: PAGE }, NO_ENDPOINT] as const,
-  ['a web page of another type', { body: PAGE }, NO_ENDPOINT] as const,
-  ...WRONG_TOOLS.map(
-    ([from, message]) =>
-      [from, refusal(400, { message }), 'the model endpoint answered 400'] as const,
-  ),
+  ['a web page', { headers: { 'content-type': 'text/html' }, body: PAGE }, NO_ENDPOINT],
+  ['a web page of another type', { body: PAGE }, NO_ENDPOINT],
+  ['a tool described wrongly', no(WRONG_TOOLS[0][1]), 'the model endpoint answered 400'],
+  ['500 again and again', no('busy', 500, AT_ONCE), 'answered 500 (busy), 5 times over', 5],
 ]
 
 t.test('what is final is asked once', async (t) => {
-  for (const [what, answer, said] of FINAL) {
-    const { session, problem } = await play([answer, WELL])
-    t.match(session, { status: 'failed', exit_code: 1, num_turns: 0 }, what)
-    t.match(problem, said, what)
-    t.equal(asked().length, 1, what)
+  for (const [what, answer, problem, count = 1] of FINAL) {
+    const ended = { status: 'failed', exit_code: 1, num_turns: 0, cost_usd: null, problem }
+    t.match(await play([answer]), ended, what)
+    t.equal(asked().length, count, what)
   }
-  const { session, problem } = await play([refusal(500, NOT_NOW, { 'retry-after': '0' })])
-  t.match(session, { status: 'failed', exit_code: 1, num_turns: 0, cost_usd: null })
-  t.match(problem, 'answered 500 (not now), 5 times over')
-  t.equal(asked().length, 5)
+  // That a tool is described wrongly is our mistake: nothing else is tried.
+  for (const [from, message] of WRONG_TOOLS) t.equal(meaningOf(400, message), undefined, from)
 })
 
 t.test('calls without end, well-formed or not, end at the turn limit', async (t) => {
-  const { session, problem } = await play(({ step }) =>
+  const circling = await play(({ step }) =>
     calls(['list_services', step % 2 === 0 ? '{"service": ' : '{}']),
   )
-  t.match(session, { status: 'failed', num_turns: 20 })
-  t.match(problem, 'failed: the limit of 20 turns (OPS_MAX_TURNS) is reached')
+  const problem = 'failed: the limit of 20 turns (OPS_MAX_TURNS) is reached'
+  t.match(circling, { status: 'failed', num_turns: 20, problem })
 })
+
+const LOADING = refusal(503, { code: 503, message: 'Loading model', type: 'unavailable_error' })
+const model = await startModel(t, [LOADING], { scheduled: [LOADING] })
 
 t.test('the environment file chooses the runner for each session', async (t) => {
   const file = join(folder, 'gatehouse.env')
   writeFileSync(file, '')
-  const loading = refusal(503, { code: 503, message: 'Loading model', type: 'unavailable_error' })
-  const model = await startModel(t, [loading])
   const server = await startOps(t, postgres, { GATEHOUSE_ENV_FILE: file })
   t.match(await ended(server), { model: 'none', status: 'completed', cost_usd: null })
-  const rereads = () =>
-    server.server.logs().filter((line) => line.includes('configuration re-read')).length
-  const runWith = async (text: string) => {
-    const before = rereads()
-    writeFileSync(file, text)
-    await until(() => rereads() > before, 'the file to be read again')
-    return runSession(server)
-  }
-  const key = `OPS_MODEL_KEY=${MODEL_KEY}\n`
-  const url = `OPS_MODEL_URL=${model.env['OPS_MODEL_URL']}\n`
-  const nobody = `OPS_MODEL_URL=http://127.0.0.1:${await freePort()}/v1\n`
-  for (const [text, message] of [
-    ['OPS_RUNNER=model\n', 'failed: OPS_MODEL_URL is not set'],
-    [nobody, "can't be reached: connect ECONNREFUSED"],
-    [
-      `${key}${url}OPS_FIRST_OUTPUT_S=1\n`,
-      'answered 503 (Loading model), still after 1 s (OPS_FIRST_OUTPUT_S)',
-    ],
-  ] as const) {
-    const session = await runWith(text)
-    t.match(session, { status: 'failed', exit_code: 1 }, text)
-    t.notOk(session.num_turns, text)
-    const [event] = await eventsOfSession(server, session.id)
-    t.match(event, { level: 'warning', service: 'gatehouse', message })
-  }
-  model.answer([loading, loading, CHECK_SHOP, WELL])
-  const session = await runWith(key + url)
+  const url = `${model.env['OPS_MODEL_URL']}`
+  writeFileSync(file, `OPS_MODEL_KEY=${MODEL_KEY}\nOPS_MODEL_URL=${url}\n`)
+  const isRead = () => server.server.logs().some((line) => line.includes('configuration re-read'))
+  await until(isRead, 'the file to be read again')
+  model.answer([LOADING, LOADING, CHECK_SHOP, WELL])
+  const session = await runSession(server)
   t.match(session, { model: 'default', status: 'completed', num_turns: 2 })
   const waits = /answered 503 \(Loading model\); it is waited for, at most \d+ s/
   t.match(outputOf(server.env, session.id), waits)
 })
 
-function call(
-  index: number | undefined,
-  id: string | undefined,
-  name: string,
-  args: string,
-): object {
-  return {
-    ...(index !== undefined && { index }),
-    ...(id !== undefined && { id, type: 'function' }),
-    function: { ...(name !== '' && { name }), arguments: args },
+t.test('without an endpoint that answers a session fails', async (t) => {
+  const OPS_MODEL_URL = `http://127.0.0.1:${await freePort()}/v1`
+  for (const [env, message] of [
+    [{ OPS_RUNNER: 'model' }, 'failed: OPS_MODEL_URL is not set'],
+    [{ OPS_MODEL_URL }, "can't be reached: connect ECONNREFUSED"],
+    [
+      { ...model.env, OPS_FIRST_OUTPUT_S: '1' },
+      'answered 503 (Loading model), still after 1 s (OPS_FIRST_OUTPUT_S)',
+    ],
+  ] as const) {
+    const server = await startOps(t, postgres, env)
+    const session = await ended(server)
+    t.match(session, { status: 'failed', exit_code: 1 }, message)
+    t.notOk(session.num_turns, message)
+    const event = { level: 'warning', service: 'gatehouse', message }
+    t.match(await eventsOfSession(server, session.id), [event])
   }
-}
+})
 
 /** Cut within lines and within characters: where a chunk ends means nothing. */
 function stream(...deltas: readonly object[]): RawAnswer {
-  const answer = sse(deltas, 'tool_calls', { prompt_tokens: 10, completion_tokens: 5 })
+  const answer = sse(deltas, 'tool_calls', USAGE)
   const body = `: comment\n\n${answer.body}`.replaceAll('\n', '\r\n')
   return { ...answer, body, pieceBytes: 7 }
 }
 
-function infoEvent(message: string) {
-  return JSON.stringify({ level: 'info', message })
-}
+const USAGE = { prompt_tokens: 10, completion_tokens: 5 }
+const infoEvent = (message: string) => JSON.stringify({ level: 'info', message })
+/** The beginning of a call, and more of one. */
+const call = (id: string, args: string, index?: number) => ({
+  ...(index !== undefined && { index }),
+  id,
+  type: 'function',
+  function: { name: 'record_event', arguments: args },
+})
+const more = (index: number, args: string) => ({ index, function: { arguments: args } })
 
 t.test('streams as endpoints write them: interleaved, without index, not streamed', async (t) => {
   await useModel('with a cache')
   const [one, two] = [infoEvent('one'), infoEvent('two')]
-  const { session } = await play([
+  const played = await play([
     stream(
       { role: 'assistant', content: null, reasoning_content: 'hm' },
-      { tool_calls: [call(0, 'a', 'record_event', ''), call(1, 'b', 'record_event', '')] },
-      { tool_calls: [call(1, undefined, '', two.slice(0, 9))] },
-      { tool_calls: [call(0, undefined, '', one.slice(0, 5))] },
-      { tool_calls: [call(0, undefined, '', one.slice(5)), call(1, '', '', two.slice(9))] },
+      { tool_calls: [call('a', '', 0), call('b', '', 1)] },
+      { tool_calls: [more(1, two.slice(0, 9))] },
+      { tool_calls: [more(0, one.slice(0, 5))] },
+      { tool_calls: [more(0, one.slice(5)), { ...more(1, two.slice(9)), id: '' }] },
     ),
     stream(
-      { tool_calls: [call(undefined, 'c', 'record_event', infoEvent('three'))] },
-      { tool_calls: [call(undefined, 'd', 'record_event', infoEvent('four'))] },
+      { tool_calls: [call('c', infoEvent('three'))] },
+      { tool_calls: [call('d', infoEvent('four'))] },
     ),
-    whole({ content: 'All was recorded.' }, 'stop', {
-      prompt_tokens: 10,
-      completion_tokens: 5,
-      prompt_tokens_details: { cached_tokens: 4 },
-    }),
+    whole({ content: WELL }, 'stop', { ...USAGE, prompt_tokens_details: { cached_tokens: 4 } }),
   ])
-  t.match(session, { status: 'completed', num_turns: 3, cost_usd: 0.00058 })
-  const events = await eventsOfSession(ops, session.id)
+  t.match(played, { status: 'completed', num_turns: 3, cost_usd: 0.00058 })
+  const events = await eventsOfSession(ops, played.id)
   t.same(
     events.map(({ message }) => message),
     ['four', 'three', 'two', 'one'],
@@ -648,31 +597,29 @@ t.test('streams as endpoints write them: interleaved, without index, not streame
 
 t.test('without a price the tokens of a session are bounded', async (t) => {
   await useModel('unpriced')
-  const message = { role: 'assistant', tool_calls: [call(0, 'a', 'list_services', '{}')] }
+  const message = { role: 'assistant', tool_calls: [piece('a')] }
   const usage = { prompt_tokens: 999_999, completion_tokens: 1 }
-  const { session, problem } = await play([whole(message, 'tool_calls', usage)])
-  t.match(session, { status: 'failed', num_turns: 2, cost_usd: null })
-  t.match(problem, "failed: the session's 2000000 tokens are spent")
+  const problem = "failed: the session's 2000000 tokens are spent"
+  const spent = { status: 'failed', num_turns: 2, cost_usd: null, problem }
+  t.match(await play([whole(message, 'tool_calls', usage)]), spent)
 })
 
 t.test('a spent budget of the session, its chain or the day', async (t) => {
   await useModel('priced')
-  const alone = await play([LIST])
-  t.match(alone.session, { status: 'failed', exit_code: 1, num_turns: 3, cost_usd: 0.0033 })
-  t.match(
-    alone.problem,
-    'failed: the budget of the session of $0.003 (OPS_SESSION_BUDGET_USD) is spent: $0.0033',
-  )
+  const problem =
+    'failed: the budget of the session of $0.003 (OPS_SESSION_BUDGET_USD) is spent: $0.0033'
+  const spent = { status: 'failed', exit_code: 1, num_turns: 3, cost_usd: 0.0033, problem }
+  t.match(await play([LIST]), spent)
   await play([calls(['escalate', { reason: 'r', findings: 'f' }]), LIST])
   const child = await ended(ops)
   t.match(child, { tier: 2, status: 'failed', num_turns: 2, cost_usd: 0.0022 })
   const [event] = await eventsOfSession(ops, child.id)
   t.match(event?.message, /budget of the escalation chain of \$0.003 .* is spent: \$0.0033/)
 
-  const second = await play([LIST])
-  t.match(second.session, { status: 'failed', num_turns: 2 }, 'what others spent today counts')
-  t.match(second.problem, /budget of the day of \$0.0085 \(OPS_DAY_BUDGET_USD\) is spent/)
-  t.match((await play([LIST])).session, { status: 'failed' })
+  const ofDay = 'budget of the day of $0.0085 (OPS_DAY_BUDGET_USD) is spent'
+  const second = { status: 'failed', num_turns: 2, problem: ofDay }
+  t.match(await play([LIST]), second, 'what others spent today counts')
+  t.match(await play([LIST]), { status: 'failed' })
   t.equal(asked().length, 0)
 })
 

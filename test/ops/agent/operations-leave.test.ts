@@ -12,7 +12,7 @@ import { request } from '../../helpers/http.ts'
 import { calls, startModelOps } from '../../helpers/model.ts'
 import { ended as endOf, inventoryFile, trigger } from '../../helpers/ops.ts'
 import { FULL, refuseRows } from '../../helpers/outages.ts'
-import { openTimedSessions, type RunnerParts } from '../../helpers/sessions.ts'
+import { openTimedSessions, type RunnerParts } from './timed-sessions.ts'
 import { useTools } from '../../helpers/tools.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -8,7 +8,7 @@ import {
 } from '../../../services/ops/agent/runners/runner.ts'
 import { holderOf, machineId } from '../../../kernel/processes/proc.ts'
 import { FULL, refuseRows, rollbacks } from '../../helpers/outages.ts'
-import { openTimedSessions, OPERATOR } from '../../helpers/sessions.ts'
+import { openTimedSessions, OPERATOR } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
 
 const good: Outcome = { ...failedOutcome(''), problem: null, summary: 'Good.' }
@@ -28,6 +28,8 @@ function full(table: string, when: string): Promise<() => Promise<void>> {
   return refuseRows(env, `insert or update on ops.${table}`, when, FULL)
 }
 
+const idsAfter = (id: number) => query('select id from ops.sessions where id > $1', [id])
+
 t.test('a session that was stopped begins no next tier', async (t) => {
   run = async (job) => {
     await aborted(job)
@@ -37,8 +39,7 @@ t.test('a session that was stopped begins no next tier', async (t) => {
   const id = await start()
   t.ok(await sessions.stop(id, OPERATOR))
   t.match(await ended(id), { status: 'stopped' })
-  const rows = await query('select id from ops.sessions where id > $1', [id])
-  t.same(rows, [])
+  t.same(await idsAfter(id), [])
 })
 
 t.test('a runner that does not stop holds no session for long', async (t) => {
@@ -120,10 +121,8 @@ t.test('a session that another instance has ended says nothing more', async (t) 
   await until(() => left, 'its lease to be found lost')
   await lost.sessions.close()
   t.same(await lost.eventsOf(id), [])
-  t.same(
-    (await lost.linesOf(id)).map(({ text }) => text),
-    ['looked'],
-  )
+  const texts = (await lost.linesOf(id)).map(({ text }) => text)
+  t.same(texts, ['looked'])
 })
 
 /** Stores a running session that nobody here runs: of a machine elsewhere, unless another one is named. */
@@ -233,16 +232,11 @@ t.test('what was found is told when the server stops before the next tier begins
   job.escalate('the disk is full', 'logs grow by 1 GB an hour')
   await sessions.close()
   t.match(await ended(id), { status: 'escalated' })
-  t.match(await eventsOf(id), [
-    {
-      level: 'warning',
-      message:
-        'escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by',
-    },
-  ])
+  const message =
+    'escalated, and the server stopped before tier 2 began: the disk is full\nlogs grow by'
+  t.match(await eventsOf(id), [{ level: 'warning', message }])
   const alerts = await query('select outcome, problem from ops.alerts')
   t.match(alerts, [{ outcome: 'received', problem: 'ended with the server, so it is read again' }])
   await t.rejects(start(), 'no other session begins')
-  const rows = await query('select id from ops.sessions where id > $1', [id])
-  t.same(rows, [])
+  t.same(await idsAfter(id), [])
 })

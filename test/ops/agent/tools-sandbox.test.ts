@@ -38,7 +38,7 @@ type Options = {
   /** Programs that may not be run; there are no others then, not even those of this machine. */
   forbidden?: readonly string[]
   /** The commands that the inventory allows. */
-  readonly?: readonly (object | readonly string[])[]
+  readonly?: readonly object[]
   env?: Env
 }
 
@@ -53,13 +53,7 @@ async function use(
   programs: Readonly<Record<string, string>>,
   list: readonly Call[],
   { forbidden = [], readonly = [['env']], env = {} }: Options = {},
-): Promise<{
-  readonly answers: readonly string[]
-  readonly folder: string
-  readonly logs: readonly string[]
-  /** How many more descriptors were open after the calls than before. */
-  readonly opened: number
-}> {
+) {
   const folder = await temporaryFolder(t, 'programs')
   for (const [name, text] of Object.entries(programs)) {
     writeFileSync(join(folder, name), `#!/bin/sh\n${text}\n`)
@@ -84,8 +78,17 @@ async function use(
   const session = await runSession(ops, 'look', 2)
   if (session.status !== 'completed') throw new Error(`the session ended as ${session.status}`)
   await ops.server.stop()
-  return { answers, folder, logs: ops.server.logs(), opened: after - before }
+  return {
+    answers,
+    logs: ops.server.logs(),
+    /** The commands that ran in an imitated bwrap. */
+    ran: () => readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n'),
+    /** How many more descriptors were open after the calls than before. */
+    opened: after - before,
+  }
 }
+
+const run = (...argv: readonly string[]): Call => ['run_readonly', { argv }]
 
 t.test('the journal is asked for what was meant, and commands get nothing secret', async (t) => {
   const programs = {
@@ -95,7 +98,6 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
     stays: 'setsid sleep 300 &\nsleep 0.2\necho left',
     bwrap: 'exit 1',
   }
-  const run = (name: string): Call => ['run_readonly', { argv: [name] }]
   const list: readonly Call[] = [
     ['journal', { unit: 'shop@1.service', lines: 5, minutes: 10, errors_only: true }],
     ['journal', {}],
@@ -122,50 +124,51 @@ t.test('the journal is asked for what was meant, and commands get nothing secret
   t.ok(opened < 8, `${opened} descriptors more, two pipes for each command that leaves something`)
 })
 
+const A_LINE = 'a line of the journal'
+const JOURNALCTL = `echo ${A_LINE}`
+/** Notes its arguments, and runs the command. */
+const BWRAP = 'echo "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
+
 t.test('commands run in bwrap where it works', async (t) => {
-  const bwrap = 'echo "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"'
-  const journalctl = 'echo a line of the journal'
   const list: readonly Call[] = [
     ['journal', {}],
-    ['run_readonly', { argv: ['echo', 'x'] }],
-    ['run_readonly', { argv: ['echo', 'network', 'x'] }],
-    ['run_readonly', { argv: [] }],
+    run('echo', 'x'),
+    run('echo', 'network', 'x'),
+    run(),
   ]
   const readonly = [{ argv: ['echo'] }, { argv: ['echo', 'network'], network: true }]
-  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, list, { readonly })
-  t.match(answers, [
-    'a line of the journal',
+  const programs = { bwrap: BWRAP, journalctl: JOURNALCTL }
+  const used = await use(t, programs, list, { readonly })
+  t.match(used.answers, [
+    A_LINE,
     'x',
     'network x',
     'with whatever follows: echo; echo network (with network).',
   ])
-  const [probe = '', ...ran] = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
+  const [probe = '', ...ran] = used.ran()
   t.match(probe, / --unshare-net .* -- true$/, 'it is tried at the start')
   t.match(ran, [/ -- journalctl --no-pager/, / -- echo x$/, / -- echo network x$/])
   const sandboxed = /^--ro-bind \/ \/ .*--unshare-pid .*--cap-drop ALL .*--die-with-parent /
   for (const line of ran) t.match(line, sandboxed)
   const networkless = ran.map((line) => line.includes('--unshare-net --tmpfs /run '))
   t.same(networkless, [true, true, false])
-  t.notMatch(logs.join('\n'), 'sandbox')
+  t.notMatch(used.logs.join('\n'), 'sandbox')
 })
 
 t.test('without a sandbox commands are off, and the log says so at the start', async (t) => {
-  const list: readonly Call[] = [
-    ['run_readonly', { argv: ['env'] }],
-    ['journal', {}],
-  ]
-  const journalctl = 'echo a line of the journal'
+  const list: readonly Call[] = [run('env'), ['journal', {}]]
   const remedy = /The operators may install bubblewrap, or set OPS_UNSANDBOXED=true\.$/
   const cases = [
     [{ bwrap: 'echo no namespaces; exit 1' }, [], 'no namespaces'],
     [{}, ['bwrap'], 'bwrap is not installed'],
   ] as const
   for (const [programs, forbidden, problem] of cases) {
-    const { answers, logs } = await use(t, { ...programs, journalctl }, list, { forbidden })
+    const all = { ...programs, journalctl: JOURNALCTL }
+    const { answers, logs } = await use(t, all, list, { forbidden })
     t.match(answers[0], `Error: it was not run: commands are off, because bwrap can't`)
     t.match(answers[0], problem)
     t.match(answers[0], remedy)
-    t.equal(answers[1], 'a line of the journal', 'its arguments are ours')
+    t.equal(answers[1], A_LINE, 'its arguments are ours')
     const at = logs.findIndex((line) => line.includes('no sandbox for commands'))
     t.match(logs[at], problem)
     t.match(logs[at], '"commands":"off"')
@@ -178,18 +181,16 @@ t.test('without a sandbox commands are off, and the log says so at the start', a
 t.test('a command does not run while it is not known whether it can be sandboxed', async (t) => {
   // Too slow the first time, as on a machine that has no time for it.
   const slow = '[ -e "$0.tried" ] || { : > "$0.tried"; exec sleep 60; }'
-  const bwrap = `${slow}\necho "$@" >> "$0.log"\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"`
-  const journalctl = 'echo a line of the journal'
+  const programs = { bwrap: `${slow}\n${BWRAP}`, journalctl: JOURNALCTL }
   const list: readonly Call[] = [
     ['journal', { lines: 1 }],
     ['journal', { lines: 2 }],
   ]
   // Without commands nothing is tried at the start.
-  const { answers, folder, logs } = await use(t, { bwrap, journalctl }, list, { readonly: [] })
+  const { answers, ran, logs } = await use(t, programs, list, { readonly: [] })
   t.match(answers[0], /^Error: it was not run: .* sandboxed is not known yet: it took over 5 s$/)
-  t.equal(answers[1], 'a line of the journal', 'the next call tries again')
-  const ran = readFileSync(join(folder, 'bwrap.log'), 'utf8').trim().split('\n')
-  t.match(ran, [/ -- true$/, / -- journalctl .* --lines=2$/], 'and runs in the sandbox')
+  t.equal(answers[1], A_LINE, 'the next call tries again')
+  t.match(ran(), [/ -- true$/, / -- journalctl .* --lines=2$/], 'and runs in the sandbox')
   const said = logs.filter((line) => line.includes('sandbox'))
   t.match(said, ['sandbox not tried'])
 })
@@ -213,6 +214,13 @@ Promise.all([reach({ host: '127.0.0.1', port }), reach({ path: socket })]).then(
   }))
 })`
 
+/** A folder that is not below /tmp, of which a command has one of its own. */
+function outsideTmp(t: Owner) {
+  const folder = mkdtempSync('/var/tmp/gatehouse-test-')
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
 t.test(
   'find with -exec reaches no network, no socket and no other process',
   { skip: noSandbox },
@@ -221,16 +229,14 @@ t.test(
     const victim = spawn(process.execPath, ['-e', 'setInterval(() => undefined, 60_000)'])
     t.teardown(() => void victim.kill('SIGKILL'))
     await once(victim, 'spawn')
-    // Not below /tmp, of which a command has one of its own.
-    const outside = mkdtempSync('/var/tmp/gatehouse-test-')
-    t.teardown(() => rmSync(outside, { recursive: true }))
+    const outside = outsideTmp(t)
     const [socket, file] = [join(outside, 'links.sock'), join(outside, 'written')]
 
     // Nor may the program that it runs be below /tmp: this checkout may be.
     const node = join(outside, 'node')
     copyFileSync(process.execPath, node)
     const words = [node, '-e', ATTACK, port, socket, victim.pid, file].map(String)
-    const find: Call = ['run_readonly', { argv: ['find', '/etc/passwd', '-exec', ...words, ';'] }]
+    const find = run('find', '/etc/passwd', '-exec', ...words, ';')
     const readonly = [['find'], { argv: [node], network: true }]
     const env = {
       ...variables,
@@ -241,7 +247,7 @@ t.test(
     const ops = opsServer(server, env)
     await ended(ops)
     t.ok(existsSync(socket), 'the server listens on a unix socket')
-    const list: readonly Call[] = [find, ['run_readonly', { argv: words }]]
+    const list = [find, run(...words)]
     const [alone = '', withNetwork = ''] = await useTools(t, { model, ops }, list)
     const nobody = { signal: 'ESRCH', seen: false, write: 'EROFS' }
     t.same(reportIn(alone), { tcp: 'ECONNREFUSED', unix: 'refused', ...nobody })
@@ -256,9 +262,7 @@ t.test(
   'no command sees the data directory, credentials or the environment file',
   { skip: noSandbox },
   async (t) => {
-    // Not below /tmp, of which a command has one of its own.
-    const outside = mkdtempSync('/var/tmp/gatehouse-test-')
-    t.teardown(() => rmSync(outside, { recursive: true }))
+    const outside = outsideTmp(t)
     for (const name of ['data', 'credentials', 'data/ops/repos/shop']) {
       mkdirSync(join(outside, name), { recursive: true })
       writeFileSync(join(outside, name, 'file'), `of ${name}`)
@@ -276,11 +280,7 @@ t.test(
       'cat link/ops/repos/shop/file',
     ].join('; ')
     const argv = ['sh', '-c', script]
-    const list: readonly Call[] = [
-      ['run_readonly', { argv }],
-      ['run_readonly', { argv: ['env', ...argv] }],
-    ]
-    const { answers } = await use(t, {}, list, {
+    const { answers } = await use(t, {}, [run(...argv), run('env', ...argv)], {
       readonly: [['sh'], { argv: ['env'], network: true }],
       env: {
         GATEHOUSE_DATA_DIR: data,

@@ -2,9 +2,8 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
-import { refuseCommands, runCli } from '../../helpers/cli.ts'
+import { refuseCommands, runOk } from '../../helpers/cli.ts'
 import { postForm } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
 import { callTool, errorOf, modern, shownToken, type Endpoint } from '../../helpers/mcp.ts'
 import { ended, inventoryFile, startOps } from '../../helpers/ops.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -22,10 +21,8 @@ const ops = await startOps(t, postgres, {
 await ended(ops)
 const { base, api } = ops
 
-async function addAssistant(...args: readonly string[]): Promise<Endpoint> {
-  const options = { env, secretShown: true }
-  const { code, stdout, stderr } = await runCli(['assistant', 'add', ...args], options)
-  if (code !== 0) throw new Error(stderr)
+async function addAssistant(args: string): Promise<Endpoint> {
+  const { stdout } = await runOk(`assistant add ${args}`, { env, secretShown: true })
   return { url: `${base}/mcp/ops`, token: keepSecret('assistant-token', stdout.trim()) }
 }
 
@@ -35,8 +32,8 @@ async function toolsOf(endpoint: Endpoint) {
   return JSON.parse(text).result.tools.map(({ name }: { name: string }) => name)
 }
 
-async function valueOf(endpoint: Endpoint, tool: string, args: object = {}) {
-  return (await callTool(endpoint, tool, { ...args }))['structuredContent']
+async function valueOf(endpoint: Endpoint, tool: string, args = {}) {
+  return (await callTool(endpoint, tool, args))['structuredContent']
 }
 
 const READING = [
@@ -50,7 +47,8 @@ const READING = [
   'recall',
 ]
 const reader = await addAssistant('reader')
-const starter = await addAssistant('starter', '--allow', 'start')
+const starter = await addAssistant('starter --allow start')
+const listed = async () => (await runOk('assistant list --json', { env })).stdout
 
 t.test('an assistant reads checks, sessions, events, alerts and memories', async (t) => {
   t.same(await toolsOf(reader), READING)
@@ -63,8 +61,9 @@ t.test('an assistant reads checks, sessions, events, alerts and memories', async
   t.match(await valueOf(reader, 'get_check_history', { id: check?.id }), { name: 'page' })
   t.match(await valueOf(reader, 'list_checks', { state: 'fail' }), { total: 0, checks: [] })
 
-  const sessions = await valueOf(reader, 'list_sessions', { limit: 1 })
-  t.match(sessions, { sessions: [{ status: 'completed', trigger: 'scheduled' }] })
+  t.match(await valueOf(reader, 'list_sessions', { limit: 1 }), {
+    sessions: [{ status: 'completed', trigger: 'scheduled' }],
+  })
   const session = await valueOf(reader, 'get_session', { id: 1 })
   t.match(session, { session: { id: 1, summary: /checks/ } })
   t.notOk(JSON.stringify(session).includes('marker'), 'what finds its processes stays here')
@@ -79,8 +78,7 @@ t.test('an assistant starts a session only where it may', async (t) => {
   const made = await valueOf(starter, 'start_session', { prompt: 'look at the shop' })
   t.match(made, { session: { tier: 1, trigger: 'api', prompt_text: 'look at the shop' } })
   await ended(ops)
-  const { stdout } = await runCli(['audit', '--json'], { env })
-  t.match(stdout, /token starter/)
+  t.match((await runOk('audit --json', { env })).stdout, /token starter/)
   const call = { name: 'start_session', arguments: { prompt: 'look' } }
   const refused = await modern(reader, 'tools/call', call)
   t.match(refused.text, 'There is no tool under this name')
@@ -110,34 +108,32 @@ t.test(
 )
 
 t.test('the commands: what they refuse, and a revoked token stops at once', async (t) => {
-  const state = async () => (await runCli(['assistant', 'list', '--json'], { env })).stdout
-  await refuseCommands(t, { env, state }, [
-    [['assistant', 'add', 'reader'], 1, /there is an assistant "reader" already/],
-    [['assistant', 'add', 'UPPER'], 1, /the name must be 1 to 64 of a-z/],
-    [['assistant', 'revoke', 'nobody'], 1, /there is no assistant "nobody"/],
-    [['assistant', 'add', 'x', '--allow', 'all'], 2, /start/],
+  await refuseCommands(t, { env, state: listed }, [
+    ['assistant add reader', 1, /there is an assistant "reader" already/],
+    ['assistant add UPPER', 1, /the name must be 1 to 64 of a-z/],
+    ['assistant revoke nobody', 1, /there is no assistant "nobody"/],
+    ['assistant add x --allow all', 2, /start/],
   ])
-  t.match(JSON.parse(await state()), [
+  t.match(JSON.parse(await listed()), [
     { name: 'reader', may_start: false, last_used_at: /^\d/ },
     { name: 'starter', may_start: true, last_used_at: /^\d/ },
   ])
-  t.match(await runCli(['assistant', 'revoke', 'reader'], { env }), { code: 0 })
+  await runOk('assistant revoke reader', { env })
   t.equal((await modern(reader, 'tools/list')).status, 401)
 })
 
 t.test('the page adds an assistant, shows its token once, and revokes it', async (t) => {
   const page = await postForm(base, '/config/assistants', { name: 'tab', allow_start: 'true' })
-  t.equal(page.status, 200)
-  t.match(page.text, /^<section id="assistants"/)
+  t.match(page, { status: 200, text: /^<section id="assistants"/ })
   const made = { url: `${base}/mcp/ops`, token: shownToken(page, 'assistant-token') }
   const shown = /id="assistant-configuration"[^>]*><code>(.*?)<\/code>/s.exec(page.text)?.[1]
   const headers = { Authorization: `Bearer ${made.token}` }
   t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {
     mcpServers: { 'gatehouse-ops': { type: 'http', url: made.url, headers } },
   })
-  const again = await request(`${base}/config`)
-  t.match(again.text, /id="card-of-tab"[^]*?<dd>read and start sessions<\/dd>[^]*?<dd>never<\/dd>/)
-  t.notMatch(again.text, made.token)
+  const again = await ops.page('/config')
+  t.match(again, /id="card-of-tab"[^]*?<dd>read and start sessions<\/dd>[^]*?<dd>never<\/dd>/)
+  t.notMatch(again, made.token)
   t.same(await toolsOf(made), [...READING, 'start_session'])
 
   const revoked = await postForm(base, '/config/assistants/tab/revoke', {})
@@ -154,7 +150,7 @@ const POSTS = `fetch(process.argv[1], { method: 'POST', body: new URLSearchParam
 t.test('the page refuses other names, other origins and processes of sessions', async (t) => {
   const add = (name: string, headers = {}) =>
     postForm(base, '/config/assistants', { name }, headers)
-  const before = (await runCli(['assistant', 'list', '--json'], { env })).stdout
+  const before = await listed()
   for (const name of ['', '-x', 'a b', 'a'.repeat(65)]) {
     t.match(await add(name), { status: 400, text: /must/ }, name)
   }
@@ -166,5 +162,5 @@ t.test('the page refuses other names, other origins and processes of sessions', 
     const { stdout } = await node(process.execPath, ['-e', POSTS, base + path], marked)
     t.match(stdout, /^403 [^]*A program that a session or an operation has started/, path)
   }
-  t.equal((await runCli(['assistant', 'list', '--json'], { env })).stdout, before)
+  t.equal(await listed(), before)
 })
