@@ -251,7 +251,7 @@ await t.test('the API: what is refused', async (t) => {
   )
 })
 
-await t.test('the file wins, and what it leaves is there again', async (t) => {
+await t.test('the file wins, and what it leaves is there again', async () => {
   const both = { ...FRONT, name: 'both' }
   const { json: made } = await add('shop', { ...both, port })
   const path = `/checks/${made.id}`
