@@ -56,26 +56,20 @@ await t.test('the page of an alert has all of its incident', async (t) => {
   await api('POST', '/approvals/1', { decision: 'reject' })
   await until(async () => (await pageOf('/alerts/1')).includes('Changes of states'), 'the check')
   const page = await pageOf('/alerts/1')
-  for (const [what, shows] of [
-    ['duration', /<dt>Duration<\/dt>\s*<dd>\d/],
-    ['cost', /<dt>Cost<\/dt>\s*<dd>\$0\.75/],
-    [
-      'sessions',
-      new RegExp(`3 sessions[^]*Escalated from session ${second?.id}[^]*Started by the`),
-    ],
-    ['summary', new RegExp(`What was found[^]*session ${third?.id}[^]*<strong>the disk</strong>`)],
-    ['operation', /restart of shop<\/bdi>[^]*not needed/],
-    [
-      'approval',
-      /flush of shop<\/bdi>[^]*rejected<\/span>\s*<span class="detail">by <bdi>operator/,
-    ],
-    ['events', /Events, newest first[^]*Not ours/],
-    ['check', /Checks that the alert is about[^]*shop: front/],
-    ['change', /Changes of states, newest first[^]*shop: front[^]*fail<\/span>/],
-    ['memory', /What was learned[^]*needs the `cache`/],
-    ['address', '<code>https://ops.example/alerts/1</code>'],
-  ] as const) {
-    t.match(page, shows, what)
+  for (const shows of [
+    /<dt>Duration<\/dt>\s*<dd>\d/,
+    /<dt>Cost<\/dt>\s*<dd>\$0\.75/,
+    new RegExp(`3 sessions[^]*Escalated from session ${second?.id}[^]*Started by the`),
+    new RegExp(`What was found[^]*session ${third?.id}[^]*<strong>the disk</strong>`),
+    /restart of shop<\/bdi>[^]*not needed/,
+    /flush of shop<\/bdi>[^]*rejected<\/span>\s*<span class="detail">by <bdi>operator/,
+    /Events, newest first[^]*Not ours/,
+    /Checks that the alert is about[^]*shop: front/,
+    /Changes of states, newest first[^]*shop: front[^]*fail<\/span>/,
+    /What was learned[^]*needs the `cache`/,
+    '<code>https://ops.example/alerts/1</code>',
+  ]) {
+    t.match(page, shows)
   }
   t.notMatch(page, 'Found and done before')
   const { sessions = [] } = await shown()

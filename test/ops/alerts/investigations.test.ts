@@ -246,49 +246,52 @@ await t.test('what is refused waits, and starts once', async (t) => {
     await over(shop)
   })
 
-  await t.test('while investigations are paused', async (t) => {
-    await shop.pause(true)
-    await shop.fail('front')
-    await shop.pass(60)
-    t.match(await shop.waits(), [/^front: investigations are paused since \S+ by operator$/])
-    t.equal((await shop.sessions()).length, 2)
-    t.same(await shop.query('select id from ops.alerts where count > 1'), [], 'no alert is kept')
-    await shop.pause(false)
-    await shop.pass(5)
-    t.match((await shop.sessions())[2], { checks: 'front' })
-    await over(shop)
-  })
-
-  await t.test('while the budget of the day is spent', async (t) => {
-    shop.settings.budget = 0.5
-    await shop.query('update ops.sessions set cost_usd = 0.6 where id = 1')
-    await shop.query(
-      `insert into ops.brief_costs select generate_series(-1, 1) + current_date, 0.6`,
-    )
-    await shop.fail('front')
-    await shop.pass(60)
-    t.match(await shop.waits(), [/^front: the budget of the day of \$0\.5 .* is spent: \$/])
-    t.equal((await shop.sessions()).length, 3)
-    shop.settings.budget = undefined
-    await shop.pass(5)
-    t.equal((await shop.sessions()).length, 4)
-    await over(shop)
-  })
-
-  await t.test('while it is muted', async (t) => {
-    await shop.fail('front')
-    await shop.query(
-      `insert into ops.mutes (service, starts_at, ends_at, reason, author)
-       values ('shop', now() - interval '1 hour', now() + interval '1 day', 'moving', 'command')`,
-    )
-    await shop.pass(60)
-    t.same(await shop.waits(), [])
-    t.equal((await shop.sessions()).length, 4)
-    await shop.query('delete from ops.mutes')
-    await shop.pass(5)
-    t.equal((await shop.sessions()).length, 5)
-    await over(shop)
-  })
+  const day = /^front: the budget of the day of \$0\.5 .* is spent: \$/
+  for (const [obstacle, begin, waits, end] of [
+    [
+      'investigations are paused',
+      () => shop.pause(true),
+      [/^front: investigations are paused since \S+ by operator$/],
+      () => shop.pause(false),
+    ],
+    [
+      'the budget of the day is spent',
+      async () => {
+        shop.settings.budget = 0.5
+        await shop.query('update ops.sessions set cost_usd = 0.6 where id = 1')
+        await shop.query(
+          `insert into ops.brief_costs select generate_series(-1, 1) + current_date, 0.6`,
+        )
+      },
+      [day],
+      () => (shop.settings.budget = undefined),
+    ],
+    [
+      'it is muted',
+      () =>
+        shop.query(
+          `insert into ops.mutes (service, starts_at, ends_at, reason, author)
+           values ('shop', now() - interval '1 hour', now() + interval '1 day', 'moving', 'command')`,
+        ),
+      [],
+      () => shop.query('delete from ops.mutes'),
+    ],
+  ] as const) {
+    await t.test(`while ${obstacle}`, async (t) => {
+      const before = await shop.sessions()
+      await begin()
+      await shop.fail('front')
+      await shop.pass(60)
+      const found = await shop.waits()
+      t.match(found, waits)
+      t.equal(found.length, waits.length)
+      t.same(await shop.sessions(), before, 'no session, and no alert is kept')
+      await end()
+      await shop.pass(5)
+      t.match((await shop.sessions()).slice(before.length), [{ checks: 'front' }])
+      await over(shop)
+    })
+  }
 })
 
 await t.test('a check that is well again, or removed, before its session starts', async (t) => {
