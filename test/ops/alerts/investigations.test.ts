@@ -17,7 +17,7 @@ import { until } from '../../helpers/until.ts'
 const OPERATOR = { kind: 'operator' } as const
 const GATHERED = 'what fails together is gathered for 30 s'
 
-/** Checks whose state the test decides, and instances that look at them when it says so. */
+/** Checks whose state the test decides, and an instance that looks at them when it says so. */
 type Watched = Awaited<ReturnType<typeof openWatched>>
 
 async function openWatched(
@@ -92,11 +92,14 @@ async function openWatched(
        values ('shop', '${name}', 'tcp', 60, 'v', now(), 'ok', now(), now(), ${tier})`,
     )
   }
+  const close = await open()
   const at = () => `timestamptz '${clock.now().toISOString()}'`
   return {
     settings,
     query,
-    /** Starts another instance. */
+    /** Stops the first instance. */
+    close,
+    /** Starts another one. */
     open,
     /** Has checks of the service `shop` fail, each told by an event. */
     async fail(...names: readonly string[]) {
@@ -167,7 +170,6 @@ async function over(shop: Watched) {
 
 await t.test('what fails together starts one session', async (t) => {
   const shop = await openWatched(t)
-  await shop.open()
   await shop.fail('front', 'disk')
   await shop.pass(20)
   t.same(await shop.sessions(), [], 'nothing starts while others may fail, too')
@@ -192,7 +194,6 @@ await t.test('two instances start one session', async (t) => {
   const shop = await openWatched(t)
   await shop.open()
   await shop.open()
-  await shop.open()
   for (let times = 1; times <= 3; times++) {
     await shop.fail('front', 'db')
     await shop.pass(31)
@@ -205,7 +206,6 @@ await t.test('two instances start one session', async (t) => {
 
 await t.test('a cooldown for each check', async (t) => {
   const shop = await openWatched(t)
-  await shop.open()
   await shop.failTogether('front')
   await shop.finish()
   await shop.mend()
@@ -232,7 +232,6 @@ await t.test('a cooldown for each check', async (t) => {
 
 await t.test('what is refused waits, and starts once', async (t) => {
   const shop = await openWatched(t)
-  await shop.open()
   await shop.failTogether('front')
 
   await t.test('while a session runs', async (t) => {
@@ -296,7 +295,6 @@ await t.test('what is refused waits, and starts once', async (t) => {
 
 await t.test('a check that is well again, or removed, before its session starts', async (t) => {
   const shop = await openWatched(t)
-  await shop.open()
   await shop.fail('front', 'db')
   await shop.pass(20)
   await shop.mend()
@@ -307,9 +305,8 @@ await t.test('a check that is well again, or removed, before its session starts'
 
 await t.test('a session that ends with the server is started again', async (t) => {
   const shop = await openWatched(t)
-  const close = await shop.open()
   await shop.failTogether('front')
-  await close()
+  await shop.close()
   t.match(await shop.sessions(), [{ status: 'stopped', outcome: 'triggered', checks: '' }])
   await shop.open()
   await shop.pass(5)
@@ -319,7 +316,6 @@ await t.test('a session that ends with the server is started again', async (t) =
 
 await t.test('the tier is the highest of the checks, as far as it may go', async (t) => {
   const shop = await openWatched(t, { front: 1, db: 3 })
-  await shop.open()
   await shop.failTogether('front', 'db')
   t.match(await shop.sessions(), [{ tier: 3 }])
   await over(shop)
@@ -332,7 +328,6 @@ await t.test('the tier is the highest of the checks, as far as it may go', async
 await t.test('many that fail together', async (t) => {
   const names = Array.from({ length: 60 }, (_, at) => `page ${at} ${'x'.repeat(150)}`)
   const shop = await openWatched(t, Object.fromEntries(names.map((name) => [name, 1])))
-  await shop.open()
   await shop.failTogether(...names)
   t.match(await shop.sessions(), [{ fingerprint: /^check:sha256:[0-9a-f]{64}$/ }])
   const [row] = await shop.query(
