@@ -201,7 +201,15 @@ await t.test('configuration', async (t) => {
       tier3_model: [false],
       dry_run: ['true', 0, null],
     }
-    await refuseAll(t, refuser, [...wrongFields('PUT /config', others, values)])
+    await refuseAll(t, refuser, [
+      ...wrongFields('PUT /config', others, values),
+      [
+        { call: 'PUT /config', body: { interval: 0 } },
+        400,
+        undefined,
+        'interval must be a positive integer',
+      ],
+    ])
   })
 
   await t.test('what was saved wins over the settings of a new start', async (t) => {

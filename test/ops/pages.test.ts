@@ -103,14 +103,13 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('trigger: refusals', async (t) => {
-    const tier = 'ier must be auto, 1, 2 or 3'
     for (const [fields, page, json] of [
       [
         { prompt: ' ' },
         'What to look into is required',
         'prompt is required and must be a string that is not blank',
       ],
-      [{ prompt: 'x', tier: '4' }, tier, `t${tier}`],
+      [{ prompt: 'x', tier: '4' }, 'Tier must be auto, 1, 2 or 3', 'tier must be auto, 1, 2 or 3'],
     ] as const) {
       isPage(t, await post('/sessions/trigger', fields), 400, page)
       isFragment(t, await post('/sessions/trigger', fields, HTMX), 400)
@@ -164,9 +163,9 @@ await t.test('pages and forms', async (t: Test) => {
     t.match((await get(path)).text, /<textarea[^>]*>\s*slow<\/textarea>/)
     t.notMatch((await get('/memories')).text, 'action="/memories/', 'a list has no forms of rows')
     for (const [where, fields, says] of [
-      ['/memories', { ...wanted, category: '' }, 'ategory is required'],
-      ['/memories', { ...wanted, confidence: 'x' }, 'onfidence must be a number from 0 to 1'],
-      [path, { ...change, observation: '' }, 'bservation is required'],
+      ['/memories', { ...wanted, category: '' }, 'Category is required'],
+      ['/memories', { ...wanted, confidence: 'x' }, 'Confidence must be a number from 0 to 1'],
+      [path, { ...change, observation: '' }, 'Observation is required'],
     ] as const) {
       isPage(t, await post(where, fields), 400, says)
     }

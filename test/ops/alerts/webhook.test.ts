@@ -49,9 +49,9 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
     for (const [body, headers] of [['{}'], [HUGE, WRONG]] as const) {
       fails(t, await deliverAlert(unset.base, body, headers), 503, 'OPS_CHAT_API_KEY')
     }
-    const chat = await unset.page('/v1/models')
+    const chat = await request(`${unset.base}/v1/models`)
     const error = { code: 'not_configured', type: 'server_error' }
-    t.match(JSON.parse(chat), { error }, 'nor is there a chat')
+    t.match([chat.status, chat.json()], [503, { error }], 'nor is there a chat')
   })
   // Else the scheduler of the next server would start the session of this one.
   await until(async () => (await sessionsOf(unset)).length > 0, 'the session at the start')
