@@ -80,7 +80,7 @@ const user = await startModelOps(t, {
   OPS_RUNBOOKS: folder,
   OPS_INVENTORY: await inventoryFile(t, { services }),
 })
-const { model, ops } = user
+const { model } = user
 /** Calls the one tool in a session of tier 1. */
 const read = (list: readonly Call[] = [['read_runbook', {}]]) => useTools(t, user, list, 1)
 
