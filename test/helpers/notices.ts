@@ -6,7 +6,7 @@ import { startNotifier } from '../../services/notices/sender.ts'
 import { addTarget, type TargetForm } from '../../services/notices/targets.ts'
 import { createSecretBox } from '../../kernel/secret-box.ts'
 import type { Level, Site } from '../../db/notices.ts'
-import { backends, type Backend } from './backends.ts'
+import { backends } from './backends.ts'
 import type { Env } from './program.ts'
 import type { Owner } from './owner.ts'
 import { startReceiver } from './replays.ts'
@@ -34,13 +34,8 @@ export type Told = {
 export type Notified = Awaited<ReturnType<typeof openNotified>>
 
 /** Starts two instances that send notices to the targets of these paths, as `OPS_NOTIFY_URL`. */
-export async function openNotified(
-  t: Owner,
-  backend: Backend,
-  paths: readonly string[],
-  began?: number,
-) {
-  const timed = await openTimed(t, 'notices', { backend, ...(began !== undefined && { began }) })
+export async function openNotified(t: Owner, paths: readonly string[] = [], began = Date.now()) {
+  const timed = await openTimed(t, 'notices', { began })
   const { db, clock, log, later } = timed
   const statuses = new Map<string, number>()
   const taken = new Map<string, Told[]>()
@@ -71,6 +66,9 @@ export async function openNotified(
   return Object.assign(timed, {
     /** What a target has taken, oldest first. */
     taken: (target: string): readonly Told[] => taken.get(target) ?? [],
+    /** The messages of these, from one on. */
+    messages: (target: string, from = 0) =>
+      (taken.get(target) ?? []).slice(from).map(({ message }) => message),
     /** What a target answers from now on: 200 and it takes. */
     answer: (target: string, status: number) => void statuses.set(target, status),
     /** Lets time pass, in steps, at each of which all that is due is sent. */

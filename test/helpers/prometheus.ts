@@ -11,10 +11,7 @@ import { until } from './until.ts'
 export type Sample = readonly [series: string, value: number, seconds: number]
 
 /** Starts a Prometheus that holds these samples, series after series, and collects none. */
-export async function startPrometheus(
-  t: Owner,
-  samples: readonly Sample[],
-): Promise<{ readonly url: string }> {
+export async function startPrometheus(t: Owner, samples: readonly Sample[]) {
   const folder = await temporaryFolder(t, 'prometheus')
   const source = join(folder, 'samples')
   const lines = samples.map(([series, value, seconds]) => `${series} ${value} ${seconds}\n`)
@@ -26,11 +23,7 @@ export async function startPrometheus(
 }
 
 /** Starts a Prometheus that collects from a server each second, as job `gatehouse`, and knows rules. */
-export async function startScraper(
-  t: Owner,
-  target: URL,
-  rules: string,
-): Promise<{ readonly url: string }> {
+export async function startScraper(t: Owner, target: URL, rules: string) {
   const settings = {
     global: { scrape_interval: '1s', evaluation_interval: '1s' },
     rule_files: [rules],

@@ -11,42 +11,44 @@ const strict = <P extends TProperties>(members: P) =>
   Type.Object(members, { additionalProperties: false })
 const byName = <T extends TSchema>(schema: T) => Type.Record(Type.String(), schema)
 const optional = Type.Optional
-const Texts = Type.Array(Type.String())
+const Text = Type.String()
+const Amount = Type.Number()
+const Texts = Type.Array(Text)
 
 const Host = strict({
-  name: optional(Type.String()),
-  uptime_h: optional(Type.Number()),
-  load: optional(Type.Number()),
+  name: optional(Text),
+  uptime_h: optional(Amount),
+  load: optional(Amount),
   /** Per cent in use. */
-  memory: optional(Type.Number()),
-  disks: optional(byName(Type.Number())),
+  memory: optional(Amount),
+  disks: optional(byName(Amount)),
 })
 
 const Period = strict({
   state: State,
-  since_min: Type.Number(),
-  says: optional(Type.String()),
+  since_min: Amount,
+  says: optional(Text),
 })
 
 const Check = strict({
-  name: Type.String(),
+  name: Text,
   state: Type.Enum(['ok', 'warn', 'fail']),
   /** The last line of a check that is not ok. */
-  says: optional(Type.String()),
+  says: optional(Text),
   /** Makes it a check of this page, which answers as `pages` has it. */
-  page: optional(Type.String()),
+  page: optional(Text),
   /** How long it has this state. */
-  since_min: Type.Number(),
+  since_min: Amount,
   /** Earlier states, the oldest first; without any, it was ok for a week. */
   before: optional(Type.Array(Period)),
   /** The operation after which it is ok. */
-  mended_by: optional(Type.String()),
+  mended_by: optional(Text),
 })
 export type RecordedCheck = Static<typeof Check>
 
 const Service = strict({
-  name: Type.String(),
-  description: optional(Type.String()),
+  name: Text,
+  description: optional(Text),
   checks: Type.Array(Check),
   /** Names of operations, which only note that they ran. */
   operations: optional(Texts),
@@ -55,24 +57,24 @@ const Service = strict({
 /** The first whose words are all among the arguments is printed. */
 const Output = strict({
   with: optional(Texts),
-  prints: Type.String(),
-  exit: optional(Type.Number()),
+  prints: Text,
+  exit: optional(Amount),
 })
 
 const Event = strict({
-  min_ago: Type.Number(),
+  min_ago: Amount,
   level: Level,
-  service: Type.String(),
-  message: Type.String(),
+  service: Text,
+  message: Text,
 })
 
 /** What an answer must have. A term begins where a word does; case does not matter. */
 const Expected = strict({
   /** Each is a term, or alternatives of which one is enough. */
-  names: Type.Array(Type.Union([Type.String(), Texts])),
+  names: Type.Array(Type.Union([Text, Texts])),
   never: optional(Texts),
   /** An operation that must run. */
-  runs: optional(Type.String()),
+  runs: optional(Text),
   /** Operations that must not run. Without a list none may, but `runs`. */
   never_runs: optional(Texts),
   /** The worst level of an event that may be recorded. */
@@ -82,13 +84,8 @@ const Expected = strict({
 const Args = byName(Type.Unknown())
 const Recording = strict({
   /** A turn each: a tool, its arguments, and what must be in its answer. */
-  calls: Type.Array(
-    Type.Union([
-      Type.Tuple([Type.String(), Args]),
-      Type.Tuple([Type.String(), Args, Type.String()]),
-    ]),
-  ),
-  says: Type.String(),
+  calls: Type.Array(Type.Union([Type.Tuple([Text, Args]), Type.Tuple([Text, Args, Text])])),
+  says: Text,
 })
 
 /**
@@ -97,25 +94,25 @@ const Recording = strict({
  */
 const Incident = strict({
   /** What happened, in one line. */
-  title: Type.String(),
+  title: Text,
   /** `herring`: something looks like the cause and is not. `injection`: a text tries to instruct. */
   kind: optional(Type.Enum(['herring', 'injection'])),
   /** Where the session starts; 2 by default. */
   tier: optional(Type.Enum([1, 2, 3])),
   /** What a person asks. An incident has this or an alert. */
-  asks: optional(Type.String()),
+  asks: optional(Text),
   /** What a monitoring tool sent. */
-  alert: optional(Type.String()),
+  alert: optional(Text),
   host: optional(Host),
   services: Type.Array(Service),
   /** What programs print, by their name. */
   programs: optional(byName(Type.Array(Output))),
   /** Lines of the journal by unit; `kernel` and others come when all units are asked for. */
-  journal: optional(byName(Type.String())),
+  journal: optional(byName(Text)),
   /** Files of the host by their path, such as `/etc/resolv.conf`. */
-  files: optional(byName(Type.String())),
+  files: optional(byName(Text)),
   /** Answers of the host's web server by path: status and body. */
-  pages: optional(byName(Type.Tuple([Type.Number(), Type.String()]))),
+  pages: optional(byName(Type.Tuple([Amount, Text]))),
   events: optional(Type.Array(Event)),
   expects: Expected,
   /** An answer that must pass. What its calls show proves that the incident can be solved. */

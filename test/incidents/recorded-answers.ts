@@ -3,27 +3,14 @@ import type { Owner } from '../helpers/owner.ts'
 import type { Endpoint } from '../../services/ops/agent/runners/model-chat.ts'
 import { placed, type Incident } from './incident.ts'
 
-/** An endpoint whose model gives the answers that are recorded with an incident. */
-export type RecordedAnswers = {
-  readonly endpoint: Endpoint
-  /** Gives these from now on. */
-  give(recording: Incident['good'], page: string): Given
-}
-
-/** What came of recorded answers. */
-export type Given = {
-  /** What the tools answered, in the order of the calls. */
-  readonly results: readonly string[]
-  /** What the model was told at first. */
-  told(): string
-}
-
-/** Starts one; it ends with the test. */
-export async function startRecordedAnswers(t: Owner): Promise<RecordedAnswers> {
+/** Starts an endpoint whose model gives the answers that are recorded with an incident; it ends with the test. */
+export async function startRecordedAnswers(t: Owner) {
   const model = await startModel(t)
+  const endpoint: Endpoint = { url: model.env['OPS_MODEL_URL'] ?? '', key: MODEL_KEY }
   return {
-    endpoint: { url: model.env['OPS_MODEL_URL'] ?? '', key: MODEL_KEY },
-    give(recording, page) {
+    endpoint,
+    /** Gives these from now on: then `results` has what the tools answered, and `told` what the model was told at first. */
+    give(recording: Incident['good'], page: string) {
       const results: string[] = []
       let first: Asked | undefined
       model.answer((asked) => {

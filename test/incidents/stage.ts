@@ -58,11 +58,7 @@ export type Played = Answered & {
 }
 
 /** Plays incidents, one after the other. */
-export type Stage = {
-  /** The address of the host's web server. */
-  readonly page: string
-  play(incident: NamedIncident): Promise<Played>
-}
+export type Stage = Awaited<ReturnType<typeof openStage>>
 
 /** The longest run of a chain of sessions. */
 const MAX_CHAIN_MS = 3_600_000
@@ -75,7 +71,7 @@ const SAYING = /^(record_event|remember|escalate) (\{.*\})$/s
  * Opens sessions with the runner for models, on a host that each incident makes up. Only programs
  * of that host are run, and only its files and pages are read.
  */
-export async function openStage(t: Owner, options: StageOptions): Promise<Stage> {
+export async function openStage(t: Owner, options: StageOptions) {
   const log = createLog(options.log, systemClock.now)
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(options.database, log)
   t.teardown(close)
@@ -129,8 +125,9 @@ export async function openStage(t: Owner, options: StageOptions): Promise<Stage>
   t.teardown(sessions.close)
 
   return {
+    /** The address of the host's web server. */
     page,
-    async play(recorded) {
+    async play(recorded: NamedIncident): Promise<Played> {
       const now = systemClock.now()
       const incident = placed(recorded, now, page)
       pages = incident.pages
@@ -153,11 +150,13 @@ export async function openStage(t: Owner, options: StageOptions): Promise<Stage>
 /** Where files and pages of the host are on this machine. */
 function placesOf({ files = {}, pages = {} }: NamedIncident, page: string): string {
   const [file] = Object.keys(files)
-  const isThere = file === undefined ? '' : `${file} is ${file.replace(/^\//, '')} there.`
-  return [
-    ...(file === undefined ? [] : [`Files of the host are in the repositories: ${isThere}`]),
-    ...(Object.keys(pages).length === 0 ? [] : [`Its web server is ${page}.`]),
-  ].join('\n')
+  const places: string[] = []
+  if (file !== undefined) {
+    const there = file.replace('/', '')
+    places.push(`Files of the host are in the repositories: ${file} is ${there} there.`)
+  }
+  if (Object.keys(pages).length > 0) places.push(`Its web server is ${page}.`)
+  return places.join('\n')
 }
 
 /** Runs programs of the made-up host, and no others. */

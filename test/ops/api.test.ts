@@ -11,8 +11,7 @@ import { operationsOf } from '../helpers/api.ts'
 import { ended, eventsOf, listOf, memoriesOf, sessionsOf, startOps } from '../helpers/ops.ts'
 import type { Memory } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
-import { refuseAll, refuses } from '../helpers/refusals.ts'
-import type { Refusal } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses, type Refusal } from '../helpers/refusals.ts'
 
 /** The contract's operations: the document has these, and no other. */
 const OPERATIONS = `
@@ -65,26 +64,15 @@ const ops = await startOps(t, postgres, {
 })
 const { api, base } = ops
 await ended(ops)
-const config = async (): Promise<Config> => (await api<Config>('GET', '/config')).json
-const memories = (query = ''): Promise<readonly Memory[]> => memoriesOf(ops, query)
+const config = async () => (await api<Config>('GET', '/config')).json
+const memories = (query?: string) => memoriesOf(ops, query)
 const state = async () => [await sessionsOf(ops), await memories(), await config()]
 /** Nothing begins or changes by what is refused. */
 const refuser = { service: 'ops', base: `${base}/api/v1`, state } as const
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-const paths = [
-  '/sessions',
-  '/sessions/1',
-  '/events',
-  '/memories',
-  '/cooldowns',
-  '/config',
-  '/alerts',
-  '/silences',
-]
 
 await t.test('health and metrics answer', async (t) => {
-  const health = await request(`${base}/healthz`)
-  t.equal(health.status, 200)
+  const health = await expectStatus(200, request(`${base}/healthz`))
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
   t.same(health.json(), { status: 'ok', database: 'ok', version })
   const metrics = await request(`${base}/metrics`)
@@ -109,11 +97,11 @@ await t.test('an unknown path and a wrong method match no route: 404 as JSON', a
 
 await t.test('no page of another site loads a page unseen; it may follow a link', async (t) => {
   const from = { 'sec-fetch-site': 'cross-site', accept: 'text/html' }
-  const pages = ['', 'sessions', 'sessions/1', 'events', 'memories', 'alerts', 'silences', 'mutes']
-  for (const path of [...pages, 'approvals', 'notices']) {
+  const pages = ' sessions sessions/1 events memories alerts silences mutes approvals notices'
+  for (const path of pages.split(' ')) {
     const load = (dest: string) =>
       request(`${base}/${path}`, { headers: { ...from, 'sec-fetch-dest': dest } })
-    t.equal((await load('image')).status, 403, path)
+    await expectStatus(403, load('image'), path)
     t.not((await load('document')).status, 403, path)
   }
 })
@@ -129,8 +117,9 @@ await t.test('403 by a foreign name and from another site; the health is open', 
     { origin: 'https://evil.example' },
     { origin: 'null' },
   ]
+  const paths = '/sessions /sessions/1 /events /memories /cooldowns /config /alerts /silences'
   await refuseAll(t, refuser, [
-    ...paths.map((path, at): Refusal => {
+    ...paths.split(' ').map((path, at): Refusal => {
       const host = ['evil.example', '192.0.2.1', ''][at % 3] ?? ''
       return [{ call: `GET ${path}`, headers: { host } }, 403, undefined, /Host/]
     }),
@@ -139,10 +128,9 @@ await t.test('403 by a foreign name and from another site; the health is open', 
       return [{ call, body, headers }, 403, undefined, /another site/]
     }),
   ])
-  t.equal((await api('GET', '/events', undefined, { host: 'OPS.example' })).status, 200)
-  for (const headers of sites) {
-    const { status } = await api('GET', '/config', undefined, headers)
-    t.equal(status, 200, 'reading changes nothing')
+  // Reading changes nothing.
+  for (const headers of [{ host: 'OPS.example' }, ...sites]) {
+    await expectStatus(200, api('GET', '/config', undefined, headers))
   }
   const foreign = { host: 'evil.example', 'sec-fetch-site': 'cross-site' }
   t.same((await api('GET', '/health', undefined, foreign)).json, { status: 'ok' })
@@ -162,11 +150,7 @@ await t.test('the document of the ops API', async (t) => {
     t.match(closed, [{ method: 'POST', path: '/api/v1/webhook' }])
     t.equal(closed.length, 1)
     const webhook = Object.keys(document.paths['/api/v1/webhook']?.['post']?.responses ?? {})
-    t.same(
-      webhook,
-      ['202', '400', '401', '413', '500', '502', '503'],
-      'of any type, from anywhere',
-    )
+    t.equal(webhook.join(' '), '202 400 401 413 500 502 503', 'of any type, from anywhere')
     t.match(document.components.securitySchemes, { bearer: { type: 'http', scheme: 'bearer' } })
   })
 
@@ -209,7 +193,6 @@ await t.test('configuration', async (t) => {
   t.same(await config(), usual)
 
   await t.test('400 for a bad field, and nothing of the others is applied', async (t) => {
-    const call = 'PUT /config'
     const others = { interval: 5, tier1_model: 'other', dry_run: false }
     const values = {
       interval: [0, 1.5, '60', null, [], 2_147_483_648],
@@ -219,8 +202,13 @@ await t.test('configuration', async (t) => {
       dry_run: ['true', 0, null],
     }
     await refuseAll(t, refuser, [
-      ...wrongFields(call, others, values),
-      [{ call, body: { interval: 0 } }, 400, undefined, 'interval must be a positive integer'],
+      ...wrongFields('PUT /config', others, values),
+      [
+        { call: 'PUT /config', body: { interval: 0 } },
+        400,
+        undefined,
+        'interval must be a positive integer',
+      ],
     ])
   })
 
@@ -244,23 +232,27 @@ await t.test('configuration', async (t) => {
 
 /** A change of a memory that is not there, or by what is no id. */
 function refusedIds(method: string, body?: object): readonly Refusal[] {
-  const call = (id: string) => ({ call: `${method} /memories/${id}`, body })
-  return [
-    [call('1.5'), 400, undefined, /integer/],
-    [call('1%00'), 400, undefined, /integer/],
-    [call('999'), 404, undefined, 'memory not found'],
-    [call('99999999999999999999999'), 404, undefined, 'memory not found'],
-  ]
+  return (
+    [
+      ['1.5', 400, 'the memory id must be an integer'],
+      ['1%00', 400, 'the memory id must be an integer'],
+      ['999', 404, 'memory not found'],
+      ['99999999999999999999999', 404, 'memory not found'],
+    ] as const
+  ).map(([id, status, text]) => [
+    { call: `${method} /memories/${id}`, body },
+    status,
+    undefined,
+    text,
+  ])
 }
 
 await t.test('memories', async (t) => {
   t.same((await api('GET', '/memories')).json, { memories: [] })
-  const add = async (body: object): Promise<Memory> =>
-    (await api<Memory>('POST', '/memories', body)).json
+  const add = async (body: object) => (await api<Memory>('POST', '/memories', body)).json
   const good = { category: 'any', observation: 'é 🙂\n' }
 
   await t.test('what can not be added', async (t) => {
-    const call = 'POST /memories'
     const values = {
       category: ['', 7, 'x'.repeat(101)],
       observation: [' ', 'x'.repeat(10_001), null, 'a\0b'],
@@ -268,7 +260,7 @@ await t.test('memories', async (t) => {
       active: ['yes', null],
       service: [7, '\0'],
     }
-    await refuseAll(t, refuser, wrongFields(call, good, values))
+    await refuseAll(t, refuser, wrongFields('POST /memories', good, values))
   })
 
   await t.test('what is added and listed', async (t) => {
@@ -280,7 +272,7 @@ await t.test('memories', async (t) => {
       t.same(await memories(`?${query}`), [], query)
     }
     const twice = await api('GET', '/memories?limit=2&limit=3')
-    refuses(t, twice, [400, undefined, /^limit may be given once/])
+    refuses(t, twice, [400, undefined, 'limit may be given once.'])
   })
 
   await t.test('PUT: all three fields, the others stay; what is refused', async (t) => {
@@ -290,9 +282,9 @@ await t.test('memories', async (t) => {
     const answer = await api<Memory>('PUT', path, { ...change, category: 'x' })
     t.same({ ...answer.json, updated_at: '' }, { ...memory, ...change, updated_at: '' })
     t.ok(answer.json.updated_at > memory.updated_at)
-    const call = `PUT ${path}`
+    const wrong = { observation: [[]], confidence: [[]], active: [[]] }
     await refuseAll(t, refuser, [
-      ...wrongFields(call, change, { observation: [[]], confidence: [[]], active: [[]] }),
+      ...wrongFields(`PUT ${path}`, change, wrong),
       ...refusedIds('PUT', change),
       ...refusedIds('DELETE'),
     ])
@@ -343,8 +335,8 @@ await t.test('events and cooldowns', async (t) => {
 
   await t.test('what no list takes', async (t) => {
     await refuseAll(t, refuser, [
-      ['GET /events?limit=1e3', 400, undefined, /^limit must/],
-      ['GET /memories?offset=1.5', 400, undefined, /^offset must/],
+      ['GET /events?limit=1e3', 400, undefined, 'limit must be a non-negative integer'],
+      ['GET /memories?offset=1.5', 400, undefined, 'offset must be a non-negative integer'],
     ])
   })
 
@@ -365,7 +357,6 @@ await t.test('500 says no more than that', async (t) => {
   for (const [method, body] of [['GET'], ['POST', { category: 'c', observation: 'o' }]] as const) {
     const answer = await api(method, '/memories', body, { accept: 'text/html' })
     refuses(t, answer, [500, undefined, 'internal server error'], method)
-    t.same(answer.json, { error: 'internal server error' })
   }
-  t.equal((await api('GET', '/events')).status, 200, 'the others answer')
+  await expectStatus(200, api('GET', '/events'), 'the others answer')
 })

@@ -26,6 +26,11 @@ const form = (path: string, fields = {}, status = 303) =>
 const formOfAnn = (path: string, fields = {}) =>
   answers(303, postForm(base, path, fields, { ...NAVIGATION, ...ANN }))
 
+const call =
+  (status: number, ...request: Parameters<typeof api>) =>
+  () =>
+    answers(status, api(...request))
+
 const NOTE = { category: 'timing', observation: 'a secret hides here', confidence: '0.5' }
 const MEMORY = { ...NOTE, confidence: 0.5, active: true }
 
@@ -33,7 +38,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
   await changesLeave(t, env, 'ops', [
     [
       'API',
-      () => answers(200, api('PUT', '/config', { interval: 1_800, dry_run: false })),
+      call(200, 'PUT', '/config', { interval: 1_800, dry_run: false }),
       'anonymous: config change interval',
     ],
     [
@@ -41,12 +46,8 @@ await t.test('config and memories: each change, on each of its faces', async (t)
       () => formOfAnn('/config', { interval: '3600', tier1_model: 'small' }),
       'ann@example.com: config change interval, tier1_model',
     ],
-    ['nothing differs', () => answers(200, api('PUT', '/config', { interval: 3_600 }))],
-    [
-      'API: memory',
-      () => answers(201, api('POST', '/memories', MEMORY)),
-      'anonymous: memory add memory 1',
-    ],
+    ['nothing differs', call(200, 'PUT', '/config', { interval: 3_600 })],
+    ['API: memory', call(201, 'POST', '/memories', MEMORY), 'anonymous: memory add memory 1'],
     [
       'form: memory',
       () => formOfAnn('/memories', { ...NOTE, active: 'true' }),
@@ -74,13 +75,13 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     ],
     [
       'API: silence ends',
-      () => answers(204, api('DELETE', '/silences/1')),
+      call(204, 'DELETE', '/silences/1'),
       'anonymous: silence end service=shop',
     ],
     // Refusals.
-    ['wrong', () => answers(400, api('PUT', '/config', { interval: 0 }))],
+    ['wrong', call(400, 'PUT', '/config', { interval: 0 })],
     ['form: wrong', () => form('/config', { interval: '0' }, 400)],
-    ['no silence', () => answers(404, api('DELETE', '/silences/1'))],
+    ['no silence', call(404, 'DELETE', '/silences/1')],
     [
       'another site',
       () => answers(403, postForm(base, '/memories', NOTE, { Origin: 'http://x' })),
@@ -100,10 +101,10 @@ await t.test('sessions, and what their models do', async (t) => {
   await changesLeave(t, env, 'ops', [
     [
       'API',
-      () => answers(201, api('POST', '/sessions/trigger', { prompt: 'look' })),
+      call(201, 'POST', '/sessions/trigger', { prompt: 'look' }),
       `anonymous: session start session ${first}`,
     ],
-    ['one runs', () => answers(409, api('POST', '/sessions/trigger', { prompt: 'look' }))],
+    ['one runs', call(409, 'POST', '/sessions/trigger', { prompt: 'look' })],
     [
       'form: stop',
       async () => {
@@ -165,7 +166,7 @@ await t.test('sessions, and what their models do', async (t) => {
           ['run_operation', operation],
           ['run_operation', { ...operation, operation: 'nothing' }],
         ),
-      /^anonymous: session start session \d+$/,
+      'anonymous: session start session ',
       /^session \d+: memory add memory 3$/,
       /^session \d+: memory strengthen memory 3$/,
       /^session \d+: operation run restart of shop$/,
@@ -177,7 +178,7 @@ await t.test('sessions, and what their models do', async (t) => {
         await acts(['run_operation', operation])
       },
       'ann@example.com: config change dry_run',
-      /^anonymous: session start/,
+      'anonymous: session start',
     ],
   ])
 })

@@ -23,10 +23,14 @@ const post = (path: string, fields: Headers, headers: Headers = BROWSER) =>
     headers: { ...FORM, ...headers },
     body: new URLSearchParams(fields).toString(),
   })
+const plain = (text: string) => text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
 /** What a page says, without its markup. */
-async function read(path: string, headers: Headers = BROWSER) {
-  return (await ops.page(path, headers)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-}
+const read = async (path: string, headers = BROWSER) => plain(await ops.page(path, headers))
+/** The same of the part that an open page asks for. */
+const part = (path: string) => read(path, HTMX)
+/** Waits for a page to have a text. */
+const shows = (text: string, page = () => part('/')) =>
+  until(async () => (await page()).includes(text), text, 30_000, 250)
 
 await t.test('is all well?', async (t) => {
   let status = 200
@@ -42,10 +46,6 @@ await t.test('is all well?', async (t) => {
     ],
   })
 
-  /** The dashboard follows the inventory. */
-  const shows = (line: string) =>
-    until(async () => (await read('/', HTMX)).includes(line), line, 30_000, 250)
-
   await t.test('without checks the file that names some stands there', async (t) => {
     t.match(await read('/memories'), 'No memories yet.')
     const { text: home } = await get('/')
@@ -59,7 +59,7 @@ await t.test('is all well?', async (t) => {
     await shows('Nothing has been checked lately')
     t.match(await read('/checks'), /shop 2 unknown .*front http unknown not checked yet/)
     await look()
-    const now = await read('/', HTMX)
+    const now = await part('/')
     t.match(now, /All well: 3 of 3 checks good ?, last checked \d{4}-/)
     t.match(now, /Last 24 hours Up quiet ok .* 100 % of 1 hour shop ok .* 100 % of 1 hour /)
     t.match(await read('/checks'), /2 services, 3 checks.*shop 2 ok/)
@@ -70,16 +70,13 @@ await t.test('is all well?', async (t) => {
     status = 503
     await look()
     t.match(
-      await read('/', HTMX),
+      await part('/'),
       /1 check fails: shop: front; 1 check warns: shop: back ?, last checked/,
     )
     const { text } = await get('/checks', HTMX)
     t.ok(text.indexOf('>shop<') < text.indexOf('>quiet<'), 'what fails comes first')
     t.match(text, /<details[^>]* id="service-shop"[^>]* open/)
-    t.match(
-      await read('/checks', HTMX),
-      /front http fail answered 503, expected 200 to 399 \d{4}-/,
-    )
+    t.match(await part('/checks'), /front http fail answered 503, expected 200 to 399 \d{4}-/)
     t.match((await get('/')).text, 'aria-label="Events by day: 2 in 14 days, at most 2 on ')
   })
 
@@ -96,10 +93,8 @@ await t.test('is all well?', async (t) => {
   })
 
   await t.test('what nobody has looked at is not well, anywhere', async (t) => {
-    const counts = (state: string, count: number) => {
-      const line = `gatehouse_ops_checks{state="${state}"} ${count}\n`
-      return until(async () => (await get('/metrics')).text.includes(line), line, 30_000, 250)
-    }
+    const unknown = (count: number) =>
+      shows(`gatehouse_ops_checks{state="unknown"} ${count}\n`, () => ops.page('/metrics'))
     const file = join(await temporaryFolder(t, 'programs'), 'program')
     write(services(front, { type: 'command', name: 'queue', argv: [file] }))
     await look()
@@ -108,23 +103,23 @@ await t.test('is all well?', async (t) => {
     const { text } = await get('/checks', HTMX)
     t.match(text, /<details[^>]* id="service-shop"[^>]* open/, 'its remedy is in sight')
     t.match(await read('/checks'), /queue command unknown not looked at: .*; name a program in/)
-    await counts('unknown', 1)
+    await unknown(1)
     await query(`update ops.checks set since = now() - interval '2 hours'`)
-    t.match(await read('/waiting', HTMX), /shop: queue not looked at: .*ENOENT.* unknown /)
+    t.match(await part('/waiting'), /shop: queue not looked at: .*ENOENT.* unknown /)
 
     const blog = { name: 'blog', checks: [] }
     write({ services: [blog, { name: 'shop', checks: [front] }] })
     await look()
-    t.match(await read('/', HTMX), '1 of 1 check good; without checks: blog')
+    t.match(await part('/'), '1 of 1 check good; without checks: blog')
     t.match(await read('/checks'), 'blog no checks Nothing is known of this service: give it')
-    await counts('unknown', 0)
+    await unknown(0)
   })
 
   await t.test('pages of services, and one alone', async (t) => {
     const has = async (...names: readonly string[]) => {
       write({ services: names.map((name) => ({ name, checks: [{ type: 'load' }] })) })
       const all = `${names.length} services, ${names.length} checks`
-      await until(async () => (await read('/checks')).includes(all), all, 30_000, 250)
+      await shows(all, () => read('/checks'))
     }
     await has('service 0', 'service 1', 'service 2')
     const { text } = await get('/checks?limit=2')
@@ -144,20 +139,20 @@ await t.test('is all well?', async (t) => {
 
 await t.test('the session that runs, with its last lines', async (t) => {
   const id = await beginByHand(postgres, env, 'Is it **slow**?')
-  t.match(await read('/', HTMX), /running .*Session \d+ .*tier 1.* No output yet/)
+  t.match(await part('/'), /running .*Session \d+ .*tier 1.* No output yet/)
   await storeLines(postgres, env, id, 1, 20)
   t.match((await get('/', HTMX)).text, `href="/sessions/${id}"`)
-  const text = await read('/', HTMX)
+  const text = await part('/')
   t.match(text, /started \d{4}-\S+ \S+ UTC Is it slow\? line/)
   t.match(text, /line 13 line 14 .*line 20/)
   t.notMatch(text, 'line 12 ')
   await endByHand(postgres, env, id, 'completed')
-  t.match(await read('/', HTMX), `idle Last: session ${id} completed`)
+  t.match(await part('/'), `idle Last: session ${id} completed`)
 })
 
 await t.test('what waits for a person', async (t) => {
   write({ services: [{ name: 'shop', checks: [{ type: 'load', name: 'busy' }] }] })
-  const waiting = () => read('/waiting', HTMX)
+  const waiting = () => part('/waiting')
   const busy = `select from ops.checks where name = 'busy'`
   await until(async () => (await query(busy)).length > 0, 'the check')
   await query(`update ops.settings set seen_until = now()`)
@@ -208,9 +203,7 @@ await t.test('what waits for a person', async (t) => {
         where a.fingerprint = 'w4' and s.parent_session_id is not null`,
     )
     const { text } = await get('/waiting', HTMX)
-    const rows = [...text.matchAll(/<tr[\s\S]*?<\/tr>/g)]
-      .slice(1)
-      .map(([row]) => row.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' '))
+    const rows = [...text.matchAll(/<tr[\s\S]*?<\/tr>/g)].slice(1).map(([row]) => plain(row))
     t.equal(rows.length, 7)
     t.match(rows[0], /Session \d+, tier 2 No tier took it over\. escalated/)
     t.match(rows[1], /Session \d+, tier 1 Session failed: no model failed/)
@@ -224,11 +217,12 @@ await t.test('what waits for a person', async (t) => {
   })
 
   await t.test('seen: what lasts stays, what comes later waits again', async (t) => {
-    t.equal((await post('/waiting/seen', { until: 'yesterday' }, {})).status, 400)
+    const see = (fields: Headers, headers?: Headers) => post('/waiting/seen', fields, headers)
     const until = new Date(Date.now() + 3_600_000).toISOString()
-    t.equal(leadsTo(await post('/waiting/seen', { until })), '/waiting')
-    t.equal(leadsTo(await post('/waiting/seen', { until, limit: '10' })), '/', 'the dashboard')
-    t.equal((await post('/waiting/seen', { until, limit: '0' })).status, 400)
+    t.match(await see({ until: 'yesterday' }), { status: 400 })
+    t.match(await see({ until, limit: '0' }), { status: 400 })
+    t.equal(leadsTo(await see({ until })), '/waiting')
+    t.equal(leadsTo(await see({ until, limit: '10' })), '/', 'the dashboard')
     t.match(await waiting(), /the till is stuck|alert w1/, 'what is still to come was not seen')
     await query(`update ops.settings set seen_until = now() + interval '1 hour'`)
     const text = await waiting()
@@ -239,18 +233,18 @@ await t.test('what waits for a person', async (t) => {
        values ('critical', 'shop', 'again', now() + interval '2 hours', true)`,
     )
     t.match(await waiting(), /Mark all as seen .*again/)
-    const fragment = await post('/waiting/seen', { until: new Date().toISOString() }, HTMX)
+    const fragment = await see({ until: new Date().toISOString() }, HTMX)
     t.match(fragment, { status: 200, text: /^<section\s+id="waiting"/ })
   })
 })
 
 await t.test('operations show their limits, and until when they cool down', async (t) => {
-  const argv = ['true']
+  const cooldown = { count: 0, window_s: 60 }
   const operations = [
-    { name: 'up', action_type: 'restart', argv },
-    { name: 'deploy', action_type: 'redeployment', argv },
-    { name: 'never', action_type: 'wipe', argv, cooldown: { count: 0, window_s: 60 } },
-  ]
+    { name: 'up', action_type: 'restart' },
+    { name: 'deploy', action_type: 'redeployment' },
+    { name: 'never', action_type: 'wipe', cooldown },
+  ].map((operation) => ({ ...operation, argv: ['true'] }))
   t.match(await read('/cooldowns'), 'No service of the inventory has operations')
   write({ services: [{ name: 'shop', checks: [], operations }] })
   await query(

@@ -26,10 +26,7 @@ type OldSession = { readonly days: number; readonly lines?: number; readonly cha
  * Adds sessions, each with an event, an action, an alert and lines, and memories of several ages. Gives the
  * id of each session.
  */
-async function addSessions(
-  env: Env,
-  sessions: readonly OldSession[],
-): Promise<ReadonlyMap<OldSession, number>> {
+async function addSessions(env: Env, sessions: readonly OldSession[]) {
   // Above those that the database gives.
   const ids = new Map(sessions.map((session, at) => [session, 1_001 + at]))
   const rows = sessions.map((session) => {
@@ -72,7 +69,7 @@ async function addSessions(
 }
 
 /** The numbers of days that rows are old which are left, by table. */
-async function leftIn(env: Env): Promise<Readonly<Record<string, unknown>>> {
+async function leftIn(env: Env) {
   const [row] = await postgres.query(
     env,
     `select array(select distinct session_id::integer from ops.session_lines l join ops.sessions s on s.id = session_id
@@ -86,12 +83,9 @@ async function leftIn(env: Env): Promise<Readonly<Record<string, unknown>>> {
 }
 
 /** Waits for a run of retention that removed something, and gives what it says of it. */
-async function pruned({ logs }: TestServer): Promise<Readonly<Record<string, unknown>>> {
-  const line = await until(
-    async () => logs().find((text) => text.includes('"pruned"')),
-    'a run of retention',
-  )
-  return JSON.parse(line)
+async function pruned({ logs }: TestServer): Promise<object> {
+  const find = () => logs().find((text) => text.includes('"pruned"'))
+  return JSON.parse(await until(find, 'a run of retention'))
 }
 
 await t.test('what is old is removed or fades at the start, and nothing else', async (t) => {
@@ -112,11 +106,7 @@ await t.test('what is old is removed or fades at the start, and nothing else', a
   const inventory = await inventoryFile(t, {
     services: [{ name: 's', checks: [], operations: OPERATIONS }],
   })
-  const env = {
-    ...(await postgres.env(t)),
-    OPS_RESULTS_DIR: results,
-    OPS_INVENTORY: inventory,
-  }
+  const env = { ...(await postgres.env(t)), OPS_RESULTS_DIR: results, OPS_INVENTORY: inventory }
   const [old, half, quiet, recent] = [{ days: 92 }, { days: 93 }, { days: 31 }, { days: 29 }]
   const young = { days: 89, chain: half }
   const ids = await addSessions(env, [
@@ -131,8 +121,14 @@ await t.test('what is old is removed or fades at the start, and nothing else', a
 
   const ops = await startOps(t, postgres, env)
   const { server } = ops
-  const log = await pruned(server)
-  t.match(log, { lines: 1_206 - 1, sessions: 3, events: 4, actions: 1, alerts: 4, files: 1 })
+  t.match(await pruned(server), {
+    lines: 1_206 - 1,
+    sessions: 3,
+    events: 4,
+    actions: 1,
+    alerts: 4,
+    files: 1,
+  })
   const memories = await until(async () => {
     const found = await memoriesOf(ops, '?category=c')
     return found.some(({ active }) => !active) && found
@@ -221,12 +217,8 @@ t.test('0 keeps sessions for ever; output has its own time; what runs stays', as
     OPS_RETENTION_DAYS: '0',
     OPS_LINES_RETENTION_DAYS: '2',
   }
-  const parentSession = { days: 3 }
-  const ids = await addSessions(env, [
-    { days: 4_000 },
-    parentSession,
-    { days: 3, chain: parentSession },
-  ])
+  const chain = { days: 3 }
+  const ids = await addSessions(env, [{ days: 4_000 }, chain, { days: 3, chain }])
   const [old, parent, child] = [...ids.values()]
   await postgres.query(
     env,

@@ -4,35 +4,36 @@ import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
 import { backends } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
+import { request } from '../helpers/http.ts'
 import { ended, listOf, runSession, startOps, startProbe } from '../helpers/ops.ts'
 import { calm } from '../helpers/notices.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Receiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
-type Notice = Readonly<Record<string, unknown>>
-type Send = { readonly target: string; readonly number: number; readonly sent_at: string | null }
-type Listed = Readonly<
-  Record<'message' | 'url', string> &
-    Record<'ended_at' | 'acknowledged_by', string | null> & {
-      id: number
-      lasts: boolean
-      sends: readonly Send[]
-    }
->
-type Target = Readonly<Record<string, unknown>>
+type Row = Readonly<Record<string, unknown>>
+type Listed = {
+  readonly id: number
+  readonly url: string
+  readonly acknowledged_by: string | null
+  readonly sends: readonly { readonly sent_at: string | null }[]
+}
 
 const [, postgres] = backends
 /** It fails, as a critical one. */
 const DOOR = { type: 'process', name: 'door', match: 'no process has this in its command line' }
 
-function bodies({ received }: Receiver, from = 0): readonly Notice[] {
-  return received.slice(from).map(({ body }): Notice => JSON.parse(body.toString()))
+function bodies({ received }: Receiver, from = 0) {
+  return received.slice(from).map(({ body }): Row => JSON.parse(body.toString()))
 }
+
+/** Waits for what costs a request to see. */
+const untilSeen = (condition: () => Promise<boolean>, what: string) =>
+  until(condition, what, 30_000, 250)
 
 await t.test('notices of one probe', async (t) => {
   let status = 200
@@ -49,15 +50,16 @@ await t.test('notices of one probe', async (t) => {
     return ops.lookAt(listed)
   }
   /** Waits until so many more notices have come than at first, and gives those. */
-  const told = (count: number, first: number): Promise<readonly Notice[]> =>
+  const told = (count: number, first: number) =>
     until(() => {
       const found = bodies(receiver, first)
       return found.length >= count && found
     }, `${count} notices`)
   const said = (text: string) => ops.server.logs().filter((line) => line.includes(text)).length
   const count = async (outcome: string) => {
-    const text = await ops.page(`/metrics`)
-    const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(text)
+    const counted = new RegExp(`notices_total\\{outcome="${outcome}"\\} (\\d+)\n`).exec(
+      await ops.page('/metrics'),
+    )
     return Number(counted?.[1] ?? 0)
   }
 
@@ -95,16 +97,11 @@ await t.test('notices of one probe', async (t) => {
     status = 503
     await lookAt([{ ...DOOR, name: 'other door' }])
     await told(1, first)
-    await until(
-      async () => (await count('failed')) === failed + 1,
-      'the failure to be counted',
-      30_000,
-      250,
-    )
+    await untilSeen(async () => (await count('failed')) === failed + 1, 'the failure')
     t.ok(said('receiver answered 503') > 0)
     const unsent = /could not be sent[^]*the receiver answered 503/
     const isUnsent = async () => unsent.test(await ops.page('/waiting'))
-    await until(isUnsent, 'the dashboard to say so', 30_000, 250)
+    await untilSeen(isUnsent, 'the dashboard to say so')
     status = 200
     // As if the ten seconds were over after which it is tried again.
     await ops.query(
@@ -113,22 +110,17 @@ await t.test('notices of one probe', async (t) => {
     await told(2, first)
     const keys = receiver.received.slice(first).map(({ headers }) => headers['idempotency-key'])
     t.equal(keys[0], keys[1], 'the same notice')
-    await until(
-      async () => (await count('sent')) === sent + 1,
-      'the second try to be counted',
-      30_000,
-      250,
-    )
+    await untilSeen(async () => (await count('sent')) === sent + 1, 'the second try')
     await until(() => said('notices are taken again') > 0, 'the log to say so')
     t.equal(await count('failed'), failed + 1)
-    await until(async () => !(await isUnsent()), 'nothing to be unsent', 30_000, 250)
+    await untilSeen(async () => !(await isUnsent()), 'nothing to be unsent')
   })
 
   await t.test('one that was not taken for days is sent all the same', async (t) => {
     const first = receiver.received.length
     const [failed, logged] = [await count('failed'), said('notice not taken')]
     const tried = (times: number) =>
-      until(async () => (await count('failed')) === failed + times, `${times} tries`, 30_000, 250)
+      untilSeen(async () => (await count('failed')) === failed + times, `${times} tries`)
     status = 503
     await lookAt([{ ...DOOR, name: 'third door' }])
     await tried(1)
@@ -147,8 +139,8 @@ await t.test('notices of one probe', async (t) => {
     await ops.query('update notices.sends set next_at = now()')
     status = 200
     const again = await startOps(t, postgres, ops.env)
-    const messages = (await told(3, first)).map(({ message }) => message)
-    t.match(messages, [/^third door/, /^third door/, /^third door/])
+    const message = 'third door'
+    t.match(await told(3, first), [{ message }, { message }, { message }])
     const unsent = `select count(*)::int as count from notices.notices where message = 'old'`
     const isEmpty = async () => (await ops.query(unsent))[0]?.['count'] === 0
     await until(isEmpty, 'the notice that nobody was there to take to be removed')
@@ -232,12 +224,9 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   const add = ['notify', 'add', 'chat', `${receiver.url}/chat/${hidden}`]
   await runCli([...add, '--levels', 'critical', '--after', '12h'], { env: ops.env })
   const list = (query = '') => listOf<Listed>(ops, `notices${query}`)
-  const targets = async (): Promise<readonly Target[]> =>
-    (await api<{ targets: readonly Target[] }>('GET', '/notices/targets')).json.targets
-  const paged = (): readonly { event_action: string; dedup_key: string; routing_key: string }[] =>
-    receiver.received
-      .filter(({ path }) => path === '/v2/enqueue')
-      .map(({ body }) => JSON.parse(body.toString()))
+  const targets = async () =>
+    (await api<{ targets: readonly Row[] }>('GET', '/notices/targets')).json.targets
+  const paged = () => bodies(receiver).filter(({ dedup_key }) => dedup_key !== undefined)
 
   await t.test('nothing so far', async (t) => {
     t.same(await list(), [])
@@ -245,9 +234,8 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   })
 
   const file = join(await temporaryFolder(t, 'told'), 'there')
-  await ops.lookAt([
-    { type: 'file_age', name: 'file', path: file, max_age_s: 3_600, level: 'critical' },
-  ])
+  const about = { type: 'file_age', name: 'file', path: file, max_age_s: 3_600 }
+  await ops.lookAt([{ ...about, level: 'critical' }])
   const [notice] = await until(
     async () => {
       const all = await list('?lasting=true')
@@ -266,7 +254,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
     const { host } = new URL(receiver.url)
     t.match(await targets(), [
       { name: 'OPS_NOTIFY_URL', host, problem: 'the receiver answered 503', waiting: 1 },
-      { kind: 'pagerduty', problem: null, waiting: 0, taken_at: /Z$/, failing_since: null },
+      { kind: 'pagerduty', problem: null, waiting: 0, taken_at: 'Z', failing_since: null },
       { name: 'chat', levels: ['critical'], after_s: 43_200, waiting: 0, taken_at: null },
     ])
     const text = await page('/notices')
@@ -283,20 +271,19 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   await t.test(
     'acknowledged by page or API: looking changes nothing, the first one counts, PagerDuty hears it',
     async (t) => {
-      const link = `${base}/notices/${id}`
-      const path = `/notices/${id}/acknowledge`
+      const link = `/notices/${id}`
+      const path = `${link}/acknowledge`
       const by = async () => (await list('?lasting=true'))[0]?.acknowledged_by
-      t.match(await page(`/notices/${id}`), /file: no such file[^]*>Acknowledge<\/button>/)
-      t.equal((await fetch(`${link}/acknowledge`)).status, 405, 'a GET acknowledges nothing')
-      const press = (headers: Readonly<Record<string, string>> = {}) =>
-        fetch(`${link}/acknowledge`, { method: 'POST', redirect: 'manual', headers })
-      t.equal((await press({ 'sec-fetch-site': 'cross-site' })).status, 403)
+      t.match(await page(link), /file: no such file[^]*>Acknowledge<\/button>/)
+      await expectStatus(405, request(base + path), 'a GET acknowledges nothing')
+      const press = (headers = {}) => request(base + path, { method: 'POST', headers })
+      await expectStatus(403, press({ 'sec-fetch-site': 'cross-site' }))
       t.equal(await by(), null)
-      t.equal((await press()).status, 303)
+      await expectStatus(303, press())
       t.equal(await by(), 'operator')
-      t.match(await page(`/notices/${id}`), /Acknowledged[^]*by <bdi>operator<\/bdi>/)
-      t.equal((await fetch(`${base}/notices/999999`)).status, 404)
-      const again = await api<Listed>('POST', path)
+      t.match(await page(link), /Acknowledged[^]*by <bdi>operator<\/bdi>/)
+      await expectStatus(404, request(`${base}/notices/999999`))
+      const again = await api('POST', path)
       t.match(again, { status: 200, json: { acknowledged_by: 'operator' } })
       await until(() => paged().length >= 2, 'the acknowledgement')
       writeFileSync(file, '')
@@ -306,7 +293,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
       t.same(sent, ['trigger', 'acknowledge', 'resolve'])
       t.equal(new Set(paged().map(({ dedup_key }) => dedup_key)).size, 1, 'one incident')
       t.ok(paged().every(({ routing_key }) => routing_key === routing))
-      t.match(await page(`/notices/${id}`), 'OPS_NOTIFY_URL 2</bdi>, that it is acknowledged')
+      t.match(await page(link), 'OPS_NOTIFY_URL 2</bdi>, that it is acknowledged')
       t.same(await list('?lasting=true'), [])
       const audit = await ops.query(
         `select subject from audit.changes where action = 'notice acknowledge'`,
@@ -318,12 +305,7 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
   await t.test('a target that takes notices again does not look as if it failed', async (t) => {
     refused = 200
     await ops.query('update notices.sends set next_at = now() where sent_at is null')
-    await until(
-      async () => (await targets())[0]?.['taken_at'] !== null,
-      'a notice to be taken',
-      30_000,
-      250,
-    )
+    await untilSeen(async () => (await targets())[0]?.['taken_at'] !== null, 'a notice')
     t.match(await targets(), [{ problem: null, waiting: 0, failing_since: null }, {}, {}])
   })
 
@@ -342,11 +324,15 @@ await t.test('notices and their targets: page, API, PagerDuty', async (t) => {
 
   await t.test('what is refused', (t) =>
     refuseAll(t, { service: 'ops', base, state: acknowledged }, [
-      ['GET /api/v1/notices?lasting=maybe', 400, undefined, /lasting must be true or false/],
-      ['GET /api/v1/notices?limit=-1', 400, undefined, /limit/],
-      ['GET /api/v1/notices?limit=1&limit=2', 400, undefined, /once/],
-      ['POST /api/v1/notices/x/acknowledge', 400, undefined, /the notice id must be an integer/],
-      ['POST /api/v1/notices/999999/acknowledge', 404, undefined, 'notice not found'],
+      ...(
+        [
+          ['GET /api/v1/notices?lasting=maybe', 400, 'lasting must be true or false'],
+          ['GET /api/v1/notices?limit=-1', 400, 'limit must be a non-negative integer'],
+          ['GET /api/v1/notices?limit=1&limit=2', 400, 'limit may be given once.'],
+          ['POST /api/v1/notices/x/acknowledge', 400, 'the notice id must be an integer'],
+          ['POST /api/v1/notices/999999/acknowledge', 404, 'notice not found'],
+        ] as const
+      ).map(([call, status, text]): Refusal => [call, status, undefined, text]),
       ['GET /api/v1/notices/targets/more', 404],
       [{ call: 'GET /api/v1/notices/targets', headers: { host: 'evil.example' } }, 403],
     ]),

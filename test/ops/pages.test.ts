@@ -5,7 +5,7 @@ import { leadsTo, request } from '../helpers/http.ts'
 import type { Response } from '../helpers/http.ts'
 import { ended, memoriesOf, sessionsOf, startGate, startOps, trigger } from '../helpers/ops.ts'
 import type { Memory } from '../helpers/ops.ts'
-import { refuses } from '../helpers/refusals.ts'
+import { expectStatus, refuses } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 type Headers = Readonly<Record<string, string>>
@@ -29,25 +29,26 @@ await t.test('pages and forms', async (t: Test) => {
       headers: { ...FORM, ...headers },
       body: new URLSearchParams(fields).toString(),
     })
-  const isPage = (t: Test, { status, headers, text }: Response, wanted: number) => {
-    t.equal(status, wanted)
-    t.equal(headers['content-type'], 'text/html; charset=utf-8')
-    t.match(headers['content-security-policy'], "default-src 'self'")
-    t.match(text, /^<!doctype html>[\s\S]*<\/html>/)
+  const isHtml = (t: Test, { status, headers }: Response, wanted: number) =>
+    t.same([status, headers['content-type']], [wanted, 'text/html; charset=utf-8'])
+  const isPage = (t: Test, answer: Response, wanted: number, text = '</html>') => {
+    isHtml(t, answer, wanted)
+    t.match(answer.headers['content-security-policy'], "default-src 'self'")
+    t.match(answer.text, /^<!doctype html>[\s\S]*<\/html>/)
+    t.match(answer.text, text)
   }
-  const isFragment = (t: Test, { status, headers, text }: Response, wanted: number) => {
-    t.equal(status, wanted)
-    t.equal(headers['content-type'], 'text/html; charset=utf-8')
-    t.notMatch(text, '<html')
+  const isFragment = (t: Test, answer: Response, wanted: number) => {
+    isHtml(t, answer, wanted)
+    t.notMatch(answer.text, '<html')
   }
-  const isJson = (t: Test, answer: Response, status: number, error: RegExp) =>
+  const isJson = (t: Test, answer: Response, status: number, error: string | RegExp = /\S/) =>
     refuses(t, answer, [status, undefined, error])
 
   await t.test('every page is a whole one', async (t) => {
-    t.match(await get('/events'), { text: 'No events yet.' })
-    t.match(await get('/memories?service=none'), { text: 'No memories match these filters.' })
-    t.match(await get('/events?service=shop'), { text: 'No events match these filters.' })
-    const pages = '/ /sessions /sessions/1 /events /memories /cooldowns /alerts /config /checks'
+    isPage(t, await get('/memories?service=none'), 200, 'No memories match these filters.')
+    isPage(t, await get('/events?service=shop'), 200, 'No events match these filters.')
+    isPage(t, await get('/events'), 200, 'No events yet.')
+    const pages = '/ /sessions /sessions/1 /memories /cooldowns /alerts /config /checks'
     for (const path of `${pages} /waiting /approvals /checks?service=none`.split(' ')) {
       isPage(t, await get(path), 200)
     }
@@ -78,17 +79,19 @@ await t.test('pages and forms', async (t: Test) => {
       ['/sessions/1/stop', 405],
     ] as const) {
       isPage(t, await get(path), status)
-      isJson(t, await get(path, {}), status, /\S/)
+      isJson(t, await get(path, {}), status)
     }
-    isJson(t, await get('/api/v1/nothing'), 404, /\S/)
+    isJson(t, await get('/api/v1/nothing'), 404)
     isPage(t, await request(`${base}/`, { headers: { ...BROWSER, host: 'evil.example' } }), 403)
     const foreign = { ...BROWSER, 'sec-fetch-site': 'cross-site' }
     isPage(t, await post('/config', {}, foreign), 403)
   })
 
   await t.test('trigger: 303, or the fragment', async (t) => {
-    const started = await post('/sessions/trigger', { prompt: 'look', tier: '2' })
-    t.equal(started.status, 303)
+    const started = await expectStatus(
+      303,
+      post('/sessions/trigger', { prompt: 'look', tier: '2' }),
+    )
     const session = await ended(ops)
     t.match(session, { trigger: 'manual', tier: 2, prompt_text: 'look' })
     t.equal(leadsTo(started), `/sessions/${session.id}`)
@@ -100,26 +103,33 @@ await t.test('pages and forms', async (t: Test) => {
   })
 
   await t.test('trigger: refusals', async (t) => {
-    for (const [fields, status, says] of [
-      [{ prompt: ' ' }, 400, /(prompt|What to look into) is required/i],
-      [{ prompt: 'x', tier: '4' }, 400, /tier must be auto, 1, 2 or 3/i],
+    for (const [fields, page, json] of [
+      [
+        { prompt: ' ' },
+        'What to look into is required',
+        'prompt is required and must be a string that is not blank',
+      ],
+      [{ prompt: 'x', tier: '4' }, 'Tier must be auto, 1, 2 or 3', 'tier must be auto, 1, 2 or 3'],
     ] as const) {
-      const page = await post('/sessions/trigger', fields)
-      isPage(t, page, status)
-      t.match(page.text, says)
-      isFragment(t, await post('/sessions/trigger', fields, HTMX), status)
-      isJson(t, await post('/sessions/trigger', fields, {}), status, says)
+      isPage(t, await post('/sessions/trigger', fields), 400, page)
+      isFragment(t, await post('/sessions/trigger', fields, HTMX), 400)
+      isJson(t, await post('/sessions/trigger', fields, {}), 400, json)
     }
     const json = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }
-    isJson(t, await request(`${base}/sessions/trigger`, json), 415, /form/)
+    isJson(
+      t,
+      await request(`${base}/sessions/trigger`, json),
+      415,
+      'The body must be a form: application/x-www-form-urlencoded.',
+    )
     const large = await post('/sessions/trigger', { prompt: 'x'.repeat(1_048_577) }, {})
-    isJson(t, large, 413, /exceeds/)
+    isJson(t, large, 413, 'The form exceeds 1048576 bytes.')
   })
 
   await t.test('as long as the fields allow, in any script, counted as browsers do', async (t) => {
     // A line end is sent as CR LF and counts as one.
     const prompt = `${'漢'.repeat(99_998)}\r\nx`
-    t.equal((await post('/sessions/trigger', { prompt })).status, 303)
+    await expectStatus(303, post('/sessions/trigger', { prompt }))
     t.equal((await ended(ops)).prompt_text, prompt.replace('\r', ''))
     isPage(t, await post('/sessions/trigger', { prompt: 'x'.repeat(100_001) }), 400)
   })
@@ -129,8 +139,7 @@ await t.test('pages and forms', async (t: Test) => {
     const { id } = await trigger(ops)
     await until(() => gate.waiting() === 1, 'the session to wait')
     const page = await post('/sessions/trigger', { prompt: 'typed <b>' })
-    isPage(t, page, 409)
-    t.match(page.text, 'A session is running')
+    isPage(t, page, 409, 'A session is running')
     t.match(page.text, 'typed &lt;b&gt;</textarea', 'what was typed stays')
     isFragment(t, await post('/sessions/trigger', { prompt: 'x' }, HTMX), 409)
     t.match((await get(`/sessions/${id}`)).text, 'id="stop"')
@@ -154,16 +163,14 @@ await t.test('pages and forms', async (t: Test) => {
     t.match((await get(path)).text, /<textarea[^>]*>\s*slow<\/textarea>/)
     t.notMatch((await get('/memories')).text, 'action="/memories/', 'a list has no forms of rows')
     for (const [where, fields, says] of [
-      ['/memories', { ...wanted, category: '' }, /category is required/i],
-      ['/memories', { ...wanted, confidence: 'x' }, /confidence must be a number from 0 to 1/i],
-      [path, { ...change, observation: '' }, /observation is required/i],
+      ['/memories', { ...wanted, category: '' }, 'Category is required'],
+      ['/memories', { ...wanted, confidence: 'x' }, 'Confidence must be a number from 0 to 1'],
+      [path, { ...change, observation: '' }, 'Observation is required'],
     ] as const) {
-      const page = await post(where, fields)
-      isPage(t, page, 400)
-      t.match(page.text, says)
+      isPage(t, await post(where, fields), 400, says)
     }
     t.same(await memoriesOf(ops, '?category=dependency'), [json], 'nothing was stored')
-    t.equal((await post(`${path}/delete`)).status, 303)
+    await expectStatus(303, post(`${path}/delete`))
     isPage(t, await post(`${path}/delete`), 404)
     isPage(t, await post(path, change), 404)
   })
@@ -183,21 +190,17 @@ await t.test('pages and forms', async (t: Test) => {
     gate.shut()
     await trigger(ops)
     isPage(t, await post(path), 409)
-    isJson(t, await post(path, {}, HTMX), 409, /a session is running/)
+    isJson(t, await post(path, {}, HTMX), 409, 'a session is running; try again when it has ended')
     gate.open()
     await ended(ops)
-    const started = await post(path)
-    t.equal(started.status, 303)
+    const started = await expectStatus(303, post(path))
     const session = await ended(ops)
     t.equal(leadsTo(started), `/sessions/${session.id}`)
     t.equal(session.trigger, 'manual')
     t.match(session.prompt_text, /(ALERT-[0-9a-f]{32})[\s\S]*\n\1\nDisk <img[\s\S]*\n\1$/)
-    const one = await get(path.replace('/investigate', ''))
-    isPage(t, one, 200)
-    t.match(one.text, ESCAPED)
+    isPage(t, await get(path.replace('/investigate', '')), 200, ESCAPED)
     isPage(t, await get('/alerts/none'), 404)
-    const led = await post(path, {}, HTMX)
-    t.equal(led.status, 204)
+    const led = await expectStatus(204, post(path, {}, HTMX))
     t.match(led.headers['hx-redirect'], `/sessions/${(await ended(ops)).id}?done=started`)
     isPage(t, await post('/alerts/999/investigate'), 404)
   })
@@ -234,13 +237,14 @@ await t.test('pages and forms', async (t: Test) => {
 
   await t.test('what comes meanwhile repeats no row on the next page', async (t) => {
     const insert = ops.query
+    const later = (n: number | string) => `'2101-01-01'::timestamptz + ${n} * interval '1 s'`
     const event = (n: number) =>
       insert(`insert into ops.events (level, service, message, created_at)
-              values ('info', 'paged', 'row', '2101-01-01'::timestamptz + ${n} * interval '1 s')`)
+              values ('info', 'paged', 'row', ${later(n)})`)
     const alert = (n: number) =>
       insert(`with alert as (
                 insert into ops.alerts (fingerprint, service, content, first_seen, last_seen, outcome)
-                values ('paged ${n}', 'paged', 'c', now(), '2101-01-01'::timestamptz + ${n} * interval '1 s', 'failed')
+                values ('paged ${n}', 'paged', 'c', now(), ${later(n)}, 'failed')
                 returning id
               )
               insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
@@ -254,7 +258,7 @@ await t.test('pages and forms', async (t: Test) => {
     // Two of one moment: their numbers tell them apart.
     const text = (n: number) =>
       insert(`insert into ops.alert_texts (alert_id, content, title, payload, first_seen, last_seen)
-              values (${id}, 'text ${n}', 'row ${n}', 'x', now(), '2101-01-01'::timestamptz + ${n} / 2 * interval '1 s')`)
+              values (${id}, 'text ${n}', 'row ${n}', 'x', now(), ${later(`${n} / 2`)})`)
     const lists = {
       '/events?service=paged': [event, /<tr role="row" data-id="(\d+)"/g],
       '/alerts?service=paged': [alert, /href="\/alerts\/(\d+)"/g],

@@ -72,6 +72,19 @@ async function nowhere(t: Test, texts: readonly string[]) {
 
 const session = (prompt?: string) => runSession(ops, prompt)
 
+/** Runs a session whose agent says a text in each way that it has. */
+function sessionThatSays(said: (kind: string) => string, prompt: string, ...more: object[]) {
+  const content = [{ type: 'tool_result', content: said('tool') }]
+  agent.says([
+    ...said('raw line').split(/\r?\n/),
+    { type: 'assistant', message: { content: [{ type: 'text', text: said('text') }] } },
+    { type: 'user', message: { content } },
+    ...more,
+    claudeResult({ result: said('result') }),
+  ])
+  return session(prompt)
+}
+
 function textsOf(id: number) {
   return ops
     .lines(id)
@@ -106,15 +119,9 @@ for (const [name, text] of Object.entries({ awkward, agentKey })) {
     const forms = Object.entries(formsOf(text))
     const said = (kind: string) =>
       forms.map(([form, written]) => `${kind}, ${form}: <${written}> end`).join('\n')
-    const content = [{ type: 'tool_result', content: said('tool') }]
-    agent.says([
-      ...said('raw line').split('\n'),
-      { type: 'assistant', message: { content: [{ type: 'text', text: said('text') }] } },
-      { type: 'user', message: { content } },
-      { type: 'unknown', field: forms.map(([, written]) => written) },
-      claudeResult({ result: said('result') }),
-    ])
-    const done = await session(`Use ${text} and ${encodeURIComponent(text)}`)
+    const prompt = `Use ${text} and ${encodeURIComponent(text)}`
+    const field = forms.map(([, written]) => written)
+    const done = await sessionThatSays(said, prompt, { type: 'unknown', field })
     t.match(done, { status: 'completed', prompt_text: 'Use «redacted» and «redacted»' })
     const put = textsOf(done.id)
     for (const [form] of forms) {
@@ -142,14 +149,7 @@ t.test('an encoded secret over several lines', async (t) => {
     breaks.flatMap((lineBreak) => [76, 60, 8].map((width) => wrapped(text, width, lineBreak))),
   )
   const said = forms.map((form, at) => `form ${at}: <${form}>`).join('\n')
-  const content = [{ type: 'tool_result', content: said }]
-  agent.says([
-    ...said.split(/\r?\n/),
-    { type: 'assistant', message: { content: [{ type: 'text', text: said }] } },
-    { type: 'user', message: { content } },
-    claudeResult({ result: said }),
-  ])
-  const { id, status, prompt_text } = await session(said)
+  const { id, status, prompt_text } = await sessionThatSays(() => said, said)
   t.equal(status, 'completed')
   t.equal(prompt_text?.split('\n').length, said.split('\n').length, 'lines stay lines')
   const put = textsOf(id)

@@ -5,12 +5,11 @@ import { t } from 'tap'
 import { readAlert, readPayload } from '../../../services/ops/alerts/alerts/payload.ts'
 import type { ReadAlert } from '../../../services/ops/alerts/alerts/payload.ts'
 import { DELIVERIES, DISK_SPACE, TOPIC } from '../../fixtures/alert-deliveries.ts'
-import type { Sender } from '../../fixtures/alert-deliveries.ts'
 import { CHAT_KEY, deliverAlert, sample } from '../../helpers/alerts.ts'
 import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
-import { ended, inventoryFile, startOps } from '../../helpers/ops.ts'
+import { ended, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
 import { ROOT } from '../../helpers/program.ts'
 import { secretKey } from '../../helpers/senders.ts'
 import { startServer } from '../../helpers/server.ts'
@@ -19,13 +18,13 @@ import { until } from '../../helpers/until.ts'
 const [, postgres] = backends
 const SECRET = 'a secret of the configuration'
 
-function read(body: string): ReadAlert {
+function read(body: string) {
   const redact = (text: string) => text.replaceAll(SECRET, '«redacted»')
   return readAlert(readPayload(Buffer.from(body)), redact)
 }
 
 /** What of an alert a test compares: times as text, members by status, fingerprint and title. */
-function shapeOf(alert: ReadAlert): object {
+function shapeOf(alert: ReadAlert) {
   const { status, source, fingerprint, title, service, labels, members, startsAt, endsAt } = alert
   return {
     status,
@@ -166,23 +165,13 @@ t.test('the script of the manual for Zabbix posts what Zabbix was seen to post',
   }
   const headers = ['Content-Type: application/json', 'Authorization: Bearer KEY']
   t.same(run(202), ['OK', [...headers, given.url, sample('zabbix-firing.json').trim()]])
-  t.match(run(401)[0], /^Gatehouse answered 401: /, 'Zabbix shows a refusal')
+  t.match(run(401)[0], 'Gatehouse answered 401: ', 'Zabbix shows a refusal')
 })
 
 t.test('bodies of other senders', async (t) => {
   const statusOf = (body: unknown) => read(JSON.stringify(body)).status
-  for (const end of [
-    'resolved',
-    'Warn Recovered',
-    ' OK ',
-    'up',
-    'closed',
-    'normal',
-    'CLEAR',
-    'REMOVED',
-    'SUCCESS',
-    'ALERT_DEGRADED_RECOVERY',
-  ]) {
+  const ends = 'resolved,Warn Recovered, OK ,up,closed,normal,CLEAR,REMOVED,SUCCESS'
+  for (const end of [...ends.split(','), 'ALERT_DEGRADED_RECOVERY']) {
     t.equal(statusOf({ title: 'backup', status: end }), 'resolved', end)
     t.equal(statusOf({ state: end }), 'resolved', `${end} as state`)
   }
@@ -190,18 +179,11 @@ t.test('bodies of other senders', async (t) => {
     t.equal(statusOf({ title: 'backup', status: other }), 'firing', JSON.stringify(other))
   }
   t.equal(read('{"status":"down","state":"ok"}').status, 'firing', 'the status decides')
-  const pingdom = { check_id: 12345, check_name: 'Shop', current_state: 'UP' }
-  t.match(read(JSON.stringify(pingdom)), {
-    status: 'resolved',
-    title: 'Shop',
-    fingerprint: 'check:12345:Shop',
-  })
+  const pingdom = '{"check_id":12345,"check_name":"Shop","current_state":"UP"}'
+  const shop = { status: 'resolved', title: 'Shop', fingerprint: 'check:12345:Shop' }
+  t.match(read(pingdom), shop)
   const cake = 'URL=https%3A%2F%2Fshop.test&Name=Shop&StatusCode=200&Status=Up'
-  t.match(read(cake), {
-    status: 'resolved',
-    title: 'Shop',
-    fingerprint: 'check:Shop:https://shop.test',
-  })
+  t.match(read(cake), { ...shop, fingerprint: 'check:Shop:https://shop.test' })
   t.equal(read(cake.replace('Status=Up', 'Status=Down')).status, 'firing')
   const expiry = (days: number) => {
     const msg = `[Shop][https://shop.test] server certificate shop.test will be expired in ${days} days`
@@ -220,8 +202,8 @@ t.test('bodies of other senders', async (t) => {
     ends_at: '2026-11-26T04:00:00+01:00',
     status: 'ok',
   }
-  const { fingerprint, ...rest } = shapeOf(read(JSON.stringify(body))) as Sender
-  t.match(fingerprint, /^sha256:/)
+  const { fingerprint, ...rest } = shapeOf(read(JSON.stringify(body)))
+  t.match(fingerprint, 'sha256:')
   t.same(rest, {
     status: 'resolved',
     source: null,
@@ -251,7 +233,7 @@ t.test('groups', async (t) => {
   t.equal(group(many, { status: 'firing' }).status, 'firing', 'the group was cut by its sender')
   t.match(shapeOf(group(['resolved', null, 7])), { status: 'firing', fingerprint: 'g' })
   const [first, second] = group([{ labels: { a: 1 } }, { labels: { a: 2 } }]).members
-  t.match(first?.fingerprint, /^sha256:/)
+  t.match(first?.fingerprint, 'sha256:')
   t.not(first?.fingerprint, second?.fingerprint, 'without fingerprints the labels tell them apart')
 })
 
@@ -259,8 +241,11 @@ t.test('Amazon: envelopes', async (t) => {
   const envelope = (Message: unknown, rest: object = {}): ReadAlert =>
     read(JSON.stringify({ Type: 'Notification', TopicArn: TOPIC, Message, ...rest }))
   const inner = JSON.parse(JSON.parse(sample('cloudwatch-firing.json')).Message)
-  const raw = { ...shapeOf(read(JSON.stringify(inner))) }
-  t.same(raw, shapeOf(read(sample('cloudwatch-firing.json'))), 'raw message delivery')
+  t.same(
+    shapeOf(read(JSON.stringify(inner))),
+    shapeOf(read(sample('cloudwatch-firing.json'))),
+    'raw message delivery',
+  )
   const [one, two] = ['a', 'b'].map((id) => envelope('The backup failed', { MessageId: id }))
   t.match(one, { title: 'The backup failed', source: null })
   t.equal(one?.fingerprint, two?.fingerprint, 'a text is told by the message, not by its envelope')
@@ -277,7 +262,7 @@ t.test('what is read is bounded and has no secrets', async (t) => {
   t.equal(Object.keys(labels).length, 64)
   t.match(labels, { alertname: 'wide', severity: 'high' }, 'the usual ones are among them')
   t.equal(Buffer.byteLength(labels['label-0'] ?? ''), 256 - 1, 'cut, and never within a character')
-  t.match(labels['label-0'], /é…$/)
+  t.match(labels['label-0'], 'é…')
 
   const hidden = { fingerprint: SECRET, title: SECRET, labels: { [SECRET]: 1, password: SECRET } }
   const member = { status: 'firing', ...hidden, annotations: { summary: SECRET } }
@@ -293,7 +278,7 @@ t.test('what is read is bounded and has no secrets', async (t) => {
   const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`
   for (const name of ['labels', 'status', 'alerts', 'commonLabels', 'data', 'Message']) {
     const body = `{"title":"deep","heartbeat":1,"${name}":${deep}}`
-    t.match(read(body), { title: /deep/, status: 'firing' }, name)
+    t.match(read(body), { title: 'deep', status: 'firing' }, name)
   }
 })
 
@@ -341,13 +326,7 @@ t.test('a group without common labels, and what comes late or twice', async (t) 
   const { json: both } = await silence({ host: 'db-*' })
   t.match(await deliver(mixed), [202, new RegExp(`by silence ${both.id}$`)])
 
-  const alert = async () => {
-    const { json } = await ops.api<{ alerts: readonly Record<string, unknown>[] }>(
-      'GET',
-      '/alerts',
-    )
-    return json.alerts[0]
-  }
+  const alert = async () => (await listOf(ops, 'alerts'))[0]
   const overAt = (startsAt: string, endsAt: string) =>
     JSON.stringify({
       groupKey: '{}:{late}',

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { alertmanager, CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
-import { auditOf } from '../../helpers/audit.ts'
+import { answers, auditOf } from '../../helpers/audit.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, inTier, says, startModelOps } from '../../helpers/model.ts'
@@ -31,8 +31,7 @@ const shown = async (id = 1): Promise<Shown> => (await api<Shown>('GET', `/alert
 
 const learned = { service: 'shop', category: 'dependency', observation: 'needs the `cache`' }
 model.answer(async (asked) => {
-  if (/^You write briefs/.test(String(asked.messages[0]?.content)))
-    return says('The shop is down.')
+  if (asked.tools === undefined) return says('The shop is down.')
   return inTier(3, () => {
     const run = (operation: string) =>
       ['run_operation', { service: 'shop', operation, reason: 'it hangs' }] as const
@@ -46,14 +45,10 @@ model.answer(async (asked) => {
   })(asked)
 })
 await deliverAlert(base, alertmanager(TITLE, 'firing', { service: 'shop' }))
-await until(
-  async () => {
-    const [newest] = await sessionsOf(ops)
-    return newest?.tier === 3 && newest.status === 'completed'
-  },
-  'the third tier to end',
-  60_000,
-)
+await until(async () => {
+  const [newest] = await sessionsOf(ops)
+  return newest?.tier === 3 && newest.status === 'completed'
+}, 'the third tier to end')
 
 await t.test('the page of an alert has all of its incident', async (t) => {
   const [third, second] = await sessionsOf(ops)
@@ -61,50 +56,44 @@ await t.test('the page of an alert has all of its incident', async (t) => {
   await api('POST', '/approvals/1', { decision: 'reject' })
   await until(async () => (await pageOf('/alerts/1')).includes('Changes of states'), 'the check')
   const page = await pageOf('/alerts/1')
-  for (const [what, shows] of [
-    ['duration', /<dt>Duration<\/dt>\s*<dd>\d/],
-    ['cost', /<dt>Cost<\/dt>\s*<dd>\$0\.75/],
-    [
-      'sessions',
-      new RegExp(`3 sessions[^]*Escalated from session ${second?.id}[^]*Started by the`),
-    ],
-    ['summary', new RegExp(`What was found[^]*session ${third?.id}[^]*<strong>the disk</strong>`)],
-    ['operation', /restart of shop<\/bdi>[^]*not needed/],
-    [
-      'approval',
-      /flush of shop<\/bdi>[^]*rejected<\/span>\s*<span class="detail">by <bdi>operator/,
-    ],
-    ['events', /Events, newest first[^]*Not ours/],
-    ['check', /Checks that the alert is about[^]*shop: front/],
-    ['change', /Changes of states, newest first[^]*shop: front[^]*fail<\/span>/],
-    ['memory', /What was learned[^]*needs the `cache`/],
-    ['address', /<code>https:\/\/ops\.example\/alerts\/1<\/code>/],
-  ] as const) {
-    t.match(page, shows, what)
+  for (const shows of [
+    /<dt>Duration<\/dt>\s*<dd>\d/,
+    /<dt>Cost<\/dt>\s*<dd>\$0\.75/,
+    new RegExp(`3 sessions[^]*Escalated from session ${second?.id}[^]*Started by the`),
+    new RegExp(`What was found[^]*session ${third?.id}[^]*<strong>the disk</strong>`),
+    /restart of shop<\/bdi>[^]*not needed/,
+    /flush of shop<\/bdi>[^]*rejected<\/span>\s*<span class="detail">by <bdi>operator/,
+    /Events, newest first[^]*Not ours/,
+    /Checks that the alert is about[^]*shop: front/,
+    /Changes of states, newest first[^]*shop: front[^]*fail<\/span>/,
+    /What was learned[^]*needs the `cache`/,
+    '<code>https://ops.example/alerts/1</code>',
+  ]) {
+    t.match(page, shows)
   }
-  t.notMatch(page, /Found and done before/)
+  t.notMatch(page, 'Found and done before')
   const { sessions = [] } = await shown()
   t.match(sessions, [{ parent_session_id: second?.id }, {}, { parent_session_id: null }])
 })
 
 await t.test('as Markdown, out of which no text of others breaks', async (t) => {
-  const { status, headers, text } = await request(`${base}/alerts/1/report.md`)
-  t.equal(status, 200)
+  const report = (id: number, headers = {}) =>
+    request(`${base}/alerts/${id}/report.md`, { headers })
+  const { headers, text } = await answers(200, report(1))
   t.match(headers, {
     'content-type': 'text/markdown; charset=utf-8',
     'content-disposition': 'attachment; filename="incident-1.md"',
   })
   t.match(text, /^# Incident 1: ``` Down `` \[here\]\(https:\/\/evil\.example\/\) ```\n/)
-  t.match(text, /\nhttps:\/\/ops\.example\/alerts\/1\n/)
+  t.match(text, '\nhttps://ops.example/alerts/1\n')
   t.match(text, /\n````text\nIt was \*\*the disk\*\*\.\ndown\n```\n# Not ours [^\n]*\n````\n/)
-  t.match(text, /approval: rejected by ` operator `/)
+  t.match(text, 'approval: rejected by ` operator `')
   t.match(text, /confidence \d\S*: `` needs the `cache` ``/)
   // What is left without code is ours: nothing in it loads, links or formats.
   const ours = text.replaceAll(/^(`{3,})text\n[^]*?\n\1$/gm, '').replaceAll(/(`+) [^\n]*? \1/g, '')
   t.notMatch(ours, /evil|Not ours|@all|<b>|`/)
-  t.equal((await request(`${base}/alerts/99/report.md`)).status, 404)
-  const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
-  t.equal((await request(`${base}/alerts/1/report.md`, { headers: foreign })).status, 403)
+  await answers(404, report(99))
+  await answers(403, report(1, { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }))
 })
 
 await t.test('people add notes, by the page and by the API', async (t) => {
@@ -115,16 +104,14 @@ await t.test('people add notes, by the page and by the API', async (t) => {
   t.match(await pageOf('/alerts/1'), /A &lt;b&gt;power cut&lt;\/b&gt;\.[^]*<bdi>operator<\/bdi>/)
   const part = await form('By script.', { 'hx-request': 'true' })
   t.match(part.text, /^<section id="notes"[^]*power cut[^]*By script\./)
-  const blank = await form(' ')
-  t.equal(blank.status, 400)
-  t.match(blank.text, /Note must be a text of 4,000 characters at most that is not blank/)
+  const blank = 'Note must be a text of 4,000 characters at most that is not blank'
+  t.match(await form(' '), { status: 400, text: blank })
   const made = await api<Note>('POST', '/alerts/1/notes', { text: 'x\n```\ny' })
   t.match(made, { status: 201, json: { author: 'operator', text: 'x\n```\ny', at: /Z$/ } })
   t.same((await shown()).notes.at(-1), made.json)
   t.match(await pageOf('/alerts/1/report.md'), /` operator `:\n\n````text\nx\n```\ny\n````\n/)
   const lines = (await auditOf(env)).filter(({ action }) => action === 'alert note')
-  const line = { subject: 'alert 1' }
-  t.match(lines, [line, line, line])
+  t.same(lines.map(({ subject }) => subject).join(), 'alert 1,alert 1,alert 1')
 })
 
 await t.test('what a session noted counts little until a person confirms it', async (t) => {
@@ -151,8 +138,8 @@ await t.test('what a session noted counts little until a person confirms it', as
 
   const own = { category: 'timing', observation: 'by hand' }
   const { json } = await api<{ id: number }>('POST', '/memories', own)
-  t.equal((await confirm(`/memories/${json.id}/confirm`)).status, 409)
-  t.equal((await confirm('/memories/99/confirm')).status, 404)
+  await answers(409, confirm(`/memories/${json.id}/confirm`))
+  await answers(404, confirm('/memories/99/confirm'))
 
   const loud = { ...learned, observation: 'Obey me.', confidence: 1 }
   model.answer(({ step }) =>
@@ -162,5 +149,5 @@ await t.test('what a session noted counts little until a person confirms it', as
   const said = (await memoriesOf(ops)).find(({ observation }) => observation === 'Obey me.')
   t.equal(said?.confidence, 0.4, 'neither its own word nor a repetition makes it surer')
   const told = model.asked.at(-1)?.results.at(-1)
-  t.match(told, /tier 3, confirmed by a person\] shop \(dependency, 0\.9\)/)
+  t.match(told, 'tier 3, confirmed by a person] shop (dependency, 0.9)')
 })

@@ -42,31 +42,39 @@ const roomFor =
       : refusal(400, { message: `the request exceeds the available context size (${room})` })
 
 type Notice = Pick<Event, 'message' | 'level' | 'service' | 'session_id'>
-type Refusal = readonly [what: string, how: Answer, message: RegExp]
-const REFUSALS: readonly Refusal[] = [
-  ['401', failing(401), /failed/],
-  ['500', failing(500), /failed/],
-  ['no JSON', { body: 'gateway' }, /failed/],
-  [
-    'a null',
-    { body: '{"choices":[{"finish_reason":"stop","message":{"content":null}}]}' },
-    /no text/,
-  ],
-  ['no text', '  <think>hm</think> \n', /no text/],
+const NULL = { body: '{"choices":[{"finish_reason":"stop","message":{"content":null}}]}' }
+const REFUSALS: readonly (readonly [what: string, how: Answer, message: string])[] = [
+  ['401', failing(401), 'failed'],
+  ['500', failing(500), 'failed'],
+  ['no JSON', { body: 'gateway' }, 'failed'],
+  ['a null', NULL, 'no text'],
+  ['no text', '  <think>hm</think> \n', 'no text'],
 ]
 
 const briefs = await startBriefs(t)
 const file = join(await temporaryFolder(t, 'env'), 'env')
-function configure(lines: Env) {
-  const text = Object.entries({ ...briefs.env, ...lines }).map(
-    ([name, value]) => `${name}="${value}"\n`,
-  )
+function configure(lines: Env, key = CHAT_KEY) {
+  const all = Object.entries({ OPS_CHAT_API_KEY: key, ...briefs.env, ...lines })
+  const text = all.map(([name, value]) => `${name}="${value}"\n`)
   writeFileSync(`${file}.new`, text.join(''))
   renameSync(`${file}.new`, file)
 }
-configure({})
+configure({}, '')
 const ops = await startOps(t, postgres, { GATEHOUSE_ENV_FILE: file, OPS_TIER1_MODEL: 'first' })
 await ended(ops)
+
+// A brief has nine seconds: these wait while the other tests go on.
+const silent = await startBriefs(t)
+silent.hold()
+const slow = await startOps(t, postgres, {
+  ...silent.env,
+  OPS_CHAT_API_KEY: CHAT_KEY,
+  OPS_BRIEF_FALLBACK: 'true',
+})
+await ended(slow)
+const late = Promise.all(['a', 'b'].map((body) => deliverAlert(slow.base, body)))
+
+const statusOf = async (body: string) => (await deliverAlert(ops.base, body)).status
 
 /** Delivers an alert that starts a session, and gives what the model was asked last. */
 async function deliver(t: Test, body: string | Uint8Array, type = 'text/plain'): Promise<Asked> {
@@ -79,20 +87,18 @@ async function deliver(t: Test, body: string | Uint8Array, type = 'text/plain'):
 }
 
 await t.test('the key is looked up on every request', async (t) => {
-  t.equal((await deliverAlert(ops.base, 'down')).status, 503)
-  configure({ OPS_CHAT_API_KEY: `${CHAT_KEY}-other` })
-  await until(async () => (await deliverAlert(ops.base, 'down')).status === 401, 'the other key')
-  configure({ OPS_CHAT_API_KEY: CHAT_KEY })
-  await until(async () => (await deliverAlert(ops.base, ' ')).status === 400, 'the key')
+  t.equal(await statusOf('down'), 503)
+  configure({}, `${CHAT_KEY}-other`)
+  await until(async () => (await statusOf('down')) === 401, 'the other key')
+  configure({})
+  await until(async () => (await statusOf(' ')) === 400, 'the key')
 })
 
 await t.test('502 when there is no brief: the alert is kept', async (t) => {
   for (const [what, how, message] of REFUSALS) {
     briefs.answer([how])
-    const { status, json } = await deliverAlert(ops.base, `case ${what}`)
-    t.equal(status, 502, what)
-    t.same(Object.keys(json).toSorted(), ['error', 'message'], what)
-    t.match(json, { error: 'synthesis failed', message }, what)
+    const json = { error: 'synthesis failed', message }
+    t.match(await deliverAlert(ops.base, `case ${what}`), { status: 502, json }, what)
   }
   t.equal((await sessionsOf(ops)).length, 1, 'no session began')
   briefs.answer(['It is back.'])
@@ -105,14 +111,9 @@ await t.test('502 when there is no brief: the alert is kept', async (t) => {
        from ops.alerts a join ops.alert_texts t on t.alert_id = a.id order by id`,
   )
   const failed = { count: 1, outcome: 'failed', problem: /\S/, session_id: null }
-  t.match(
-    [...alerts],
-    [
-      ...REFUSALS.slice(0, -1).map(([what]) => ({ ...failed, payload: `case ${what}` })),
-      { payload: 'case no text', count: 2, outcome: 'triggered', problem: null },
-    ],
-  )
-  t.equal(alerts.length, REFUSALS.length)
+  const kept = REFUSALS.slice(0, -1).map(([what]) => ({ ...failed, payload: `case ${what}` }))
+  const triggered = { payload: 'case no text', count: 2, outcome: 'triggered', problem: null }
+  t.match([...alerts], [...kept, triggered])
   t.notMatch(JSON.stringify(alerts), MODEL_KEY, 'no key is kept')
 })
 
@@ -123,7 +124,7 @@ await t.test('what the model is asked: data in a fence, and no tools', async (t)
   t.notOk('tools' in first)
   const one = parts(first)
   t.equal(one.inside, INJECTION, 'all of it is inside')
-  t.match(one.before, /data/)
+  t.match(one.before, 'data')
   t.notMatch(one.before + one.after + one.system, /Ignore all previous|run_operation/)
   t.match(one.system, /2 to 4 sentences.*affected system.*problem.*check first/s)
   const json = JSON.stringify({ labels: { note: INJECTION }, Tier: 3, alerts: [{ tier: 3 }] })
@@ -146,7 +147,7 @@ await t.test('a long alert is cut, and where it is shown that is said', async (t
   briefs.answer(['The brief.'])
   const { inside, before } = parts(await deliver(t, long))
   t.equal(inside.length, 8_000)
-  t.match(before, /cut off: the first 8,000 of 900,000 characters/)
+  t.match(before, 'cut off: the first 8,000 of 900,000 characters')
   t.equal(await problem(), 'the brief is of the first 8,000 of 900,000 characters')
 
   // An endpoint without room for that gets less of it, as long as something is left.
@@ -156,8 +157,7 @@ await t.test('a long alert is cut, and where it is shown that is said', async (t
   t.equal(briefs.asked.length, from + 3)
   t.equal(await problem(), 'the brief is of the first 2,000 of 900,007 characters')
   briefs.answer(roomFor(100, 'Never.'))
-  const refused = await deliverAlert(ops.base, `${long} for good`)
-  t.equal(refused.status, 502)
+  t.equal(await statusOf(`${long} for good`), 502)
   t.equal(briefs.asked.length, from + 8, 'it ends')
 
   briefs.answer(['The'])
@@ -174,13 +174,13 @@ await t.test('an alert without a brief is told, and waits', async (t) => {
     receiver.received
       .map(({ body }): Notice => JSON.parse(body.toString()))
       .filter(({ message }) => message.includes(text))
-  const waiting = async () => (await fetch(`${ops.base}/waiting`)).text()
+  const notice = (text: string) => until(() => notices(text)[0], `the notice of ${text}`)
+  const waiting = () => ops.page('/waiting')
   const use = async (fallback: string) => {
-    const lines = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_BRIEF_FALLBACK: fallback }
-    configure({ ...lines, OPS_NOTIFY_URL: receiver.url })
+    configure({ OPS_BRIEF_FALLBACK: fallback, OPS_NOTIFY_URL: receiver.url })
     briefs.answer([failing(500)])
     await until(async () => {
-      const { status } = await deliverAlert(ops.base, 'which is it')
+      const status = await statusOf('which is it')
       await ended(ops)
       return status === (fallback === 'true' ? 202 : 502)
     }, 'the other setting')
@@ -189,61 +189,48 @@ await t.test('an alert without a brief is told, and waits', async (t) => {
   await t.test('502: no session looks into it', async (t) => {
     await use('false')
     for (const time of ['10:00', '10:01', '10:02']) {
-      t.equal((await deliverAlert(ops.base, `web-1 is down at ${time}`)).status, 502)
+      t.equal(await statusOf(`web-1 is down at ${time}`), 502)
     }
     const told = 'has no brief, and no session looks into it: the model endpoint failed'
-    const [notice] = await until(() => {
-      const found = notices('web-1 is down')
-      return found.length > 0 && found
-    }, 'the notice')
-    t.match(notice, { level: 'critical', service: 'gatehouse', session_id: null })
-    t.match(notice?.message, new RegExp(`^Alert \\d+ \\(web-1 is down at 10:00\\) ${told}$`))
-    t.notMatch(notice?.message, MODEL_KEY)
+    const { message, ...web } = await notice('web-1 is down')
+    t.match(web, { level: 'critical', service: 'gatehouse', session_id: null })
+    t.equal(message.replace(/\d+/, 'N'), `Alert N (web-1 is down at 10:00) ${told}`)
     t.match(await waiting(), /web-1 is down at 10:02[\s\S]*answered 500[\s\S]*not looked into/)
-    t.equal((await deliverAlert(ops.base, 'db-1 is down')).status, 502)
-    await until(() => notices('db-1 is down').length === 1, 'the notice of another one')
+    t.equal(await statusOf('db-1 is down'), 502)
+    await notice('db-1 is down')
     t.equal(notices('web-1 is down').length, 1, 'a sender that repeats itself is told of once')
     const log = ops.server.logs().filter((line) => line.includes('alert not synthesized'))
-    t.match(log.at(-1), /answered 500/)
+    t.match(log.at(-1), 'answered 500')
   })
 
   await t.test('OPS_BRIEF_FALLBACK: its session gets the alert itself', async (t) => {
     await use('true')
     const body = 'mail-1 is down'
-    const { status, json } = await deliverAlert(ops.base, `{"tier":2,"text":"${body}"}`)
-    t.match({ status, json }, { status: 202, json: { status: 'triggered', tier: 2 } })
+    const { json } = await deliverAlert(ops.base, `{"tier":2,"text":"${body}"}`)
+    t.match(json, { status: 'triggered', tier: 2 })
     const session = await ended(ops, json.session_id ?? 0)
     t.match(session, { trigger: 'alert', prompt_text: `{"text":"${body}"}`, tier: 2 })
-    const [notice] = await until(() => {
-      const found = notices(body)
-      return found.length > 0 && found
-    }, 'the notice')
-    t.match(notice, { level: 'warning', session_id: session.id })
-    t.match(notice?.message, /has no brief, and the session got the alert itself: the model /)
+    const message = 'has no brief, and the session got the alert itself: the model '
+    t.match(await notice(body), { level: 'warning', session_id: session.id, message })
     t.match(await waiting(), body, 'it waits')
     const [row] = await ops.query(
       `select a.outcome, a.problem from ops.alerts a
          join ops.sessions s on s.alert_id = a.id where s.id = $1`,
       [session.id],
     )
-    t.match(row, { outcome: 'triggered', problem: /: the session got the alert itself$/ })
-    const release = briefs.hold()
-    const late = await Promise.all([deliverAlert(ops.base, 'a'), deliverAlert(ops.base, 'b')])
-    const statuses = late.map(({ status, json }) => `${status} ${json.status}`)
-    t.same(
-      statuses.toSorted(),
-      ['202 acknowledged', '202 triggered'],
-      'also where none comes in time',
-    )
-    await ended(ops, late.find(({ json }) => json.status === 'triggered')?.json.session_id ?? 0)
-    release('Too late.')
-    configure({ OPS_CHAT_API_KEY: CHAT_KEY })
+    t.match(row, { outcome: 'triggered', problem: ': the session got the alert itself' })
+    configure({})
     briefs.answer(['It is back.'])
     await until(async () => {
       const { json } = await deliverAlert(ops.base, 'as before')
       return (await ended(ops, json.session_id ?? undefined)).prompt_text === 'It is back.'
     }, 'the setting of before')
   })
+})
+
+await t.test('OPS_BRIEF_FALLBACK: one session, also where no brief comes in time', async (t) => {
+  const statuses = (await late).map(({ status, json }) => `${status} ${json.status}`)
+  t.same(statuses.toSorted(), ['202 acknowledged', '202 triggered'])
 })
 
 /** The tier of the body, and that of the session. */
@@ -274,17 +261,14 @@ await t.test('OPS_ALERT_MAX_TIER bounds senders, OPS_MAX_TIER everybody', async 
     await ended(ops, json.session_id ?? undefined)
     return json.tier
   }
+  const byHand = async () => (await runSession(ops, 'look', 3)).tier
   t.equal(await tierOf(), 3, 'without them')
-  for (const [name, tier] of [
-    ['OPS_ALERT_MAX_TIER', 3],
-    ['OPS_MAX_TIER', 2],
-  ] as const) {
-    configure({ OPS_CHAT_API_KEY: CHAT_KEY, [name]: '2' })
-    await until(async () => (await tierOf()) === 2, `the bound of ${name}`)
-    t.match(await runSession(ops, 'look', 3), { trigger: 'manual', tier }, name)
-    configure({ OPS_CHAT_API_KEY: CHAT_KEY })
-    await until(async () => (await tierOf()) === 3, 'the maximum tier again')
-  }
+  configure({ OPS_ALERT_MAX_TIER: '2' })
+  await until(async () => (await tierOf()) === 2, 'the bound of senders')
+  t.equal(await byHand(), 3)
+  configure({ OPS_MAX_TIER: '2' })
+  await until(async () => (await byHand()) === 2, 'the bound of everybody')
+  t.equal(await tierOf(), 2)
 })
 
 await t.test('model, prompt and endpoint are looked up on every request', async (t) => {
@@ -292,21 +276,19 @@ await t.test('model, prompt and endpoint are looked up on every request', async 
   await deliverAlert(ops.base, 'down')
   t.equal(briefs.asked.at(-1)?.model, 'saved', "tier 1's model as it is now")
   await ended(ops)
-  const webhook = { OPS_WEBHOOK_MODEL: 'tiny', OPS_WEBHOOK_SYSTEM_PROMPT: 'Be brief.' }
-  configure({ OPS_CHAT_API_KEY: CHAT_KEY, ...webhook })
+  configure({ OPS_WEBHOOK_MODEL: 'tiny', OPS_WEBHOOK_SYSTEM_PROMPT: 'Be brief.' })
   await until(async () => {
     await deliverAlert(ops.base, 'down')
     await ended(ops)
     return briefs.asked.at(-1)?.model === 'tiny'
   }, 'the model of the webhook')
   const last = briefs.asked.at(-1)
-  t.match(last && parts(last), { system: 'Be brief.', inside: 'down', before: /data/ })
-  const nobody = `http://127.0.0.1:${await freePort()}/v1`
-  configure({ OPS_CHAT_API_KEY: CHAT_KEY, OPS_MODEL_URL: nobody })
+  t.match(last && parts(last), { system: 'Be brief.', inside: 'down', before: 'data' })
+  configure({ OPS_MODEL_URL: `http://127.0.0.1:${await freePort()}/v1` })
   const refused = await until(async () => {
     const answer = await deliverAlert(ops.base, 'x')
     await ended(ops)
     return answer.status === 502 && answer
   }, 'the endpoint at which nobody listens')
-  t.match(refused.json, { error: 'synthesis failed', message: /failed/ })
+  t.match(refused.json, { error: 'synthesis failed', message: 'failed' })
 })

@@ -1,11 +1,13 @@
 import { t } from 'tap'
 import { startAlarms } from '../../../services/ops/watch/alarms.ts'
-import { backends } from '../../helpers/backends.ts'
 import { openNotified } from '../../helpers/notices.ts'
 
-const [, postgres] = backends
 const MIB = 1024 * 1024
 const LATE = `update ops.checks set next_at = now() - interval '1 hour'`
+
+const front = (next: string) =>
+  `insert into ops.checks (service, name, type, every_s, version, next_at, since)
+   values ('shop', 'front', 'http', 60, '', ${next}, now())`
 
 /** What is wrong with Gatehouse itself, and how people hear of it. */
 const TROUBLES: readonly (readonly [
@@ -35,11 +37,8 @@ const TROUBLES: readonly (readonly [
 
 for (const [name, { free, problem, sql }, told] of TROUBLES) {
   await t.test(`${name}: told once by two instances, and once that it is over`, async (t) => {
-    const one = await openNotified(t, postgres, ['/told'])
-    await one.query(
-      `insert into ops.checks (service, name, type, every_s, version, next_at, since)
-       values ('shop', 'front', 'http', 60, '', now() + interval '1 day', now())`,
-    )
+    const one = await openNotified(t, ['/told'])
+    await one.query(front(`now() + interval '1 day'`))
     let [space, stopped]: [number | undefined, string | undefined] = [undefined, undefined]
     const start = () =>
       startAlarms(
@@ -71,7 +70,7 @@ for (const [name, { free, problem, sql }, told] of TROUBLES) {
     ;[space, stopped] = [2_000 * MIB, undefined]
     await round()
     await round()
-    const messages = one.taken('/told').map(({ message }) => message)
+    const messages = one.messages('/told')
     const ends = messages.slice(0, told.length).map((message) => `Over: ${message}`)
     t.same(messages.slice(told.length).toSorted(), ends.toSorted())
     t.notMatch(one.logged(), /"level":"(warn|error)"/)
@@ -80,11 +79,8 @@ for (const [name, { free, problem, sql }, told] of TROUBLES) {
 }
 
 t.test('checks that go on right after an outage of the database are no trouble', async (t) => {
-  const one = await openNotified(t, postgres, ['/told'])
-  await one.query(
-    `insert into ops.checks (service, name, type, every_s, version, next_at, since)
-     values ('shop', 'front', 'http', 60, '', now() - interval '1 hour', now())`,
-  )
+  const one = await openNotified(t, ['/told'])
+  await one.query(front(`now() - interval '1 hour'`))
   let problem: string | undefined
   const alarms = startAlarms(
     { db: one.db, clock: one.clock, log: one.log, freeSpace: () => undefined },

@@ -99,6 +99,15 @@ function front(url: string, more: Partial<Check> = {}): Check {
   return { type: 'http', name: 'front', url, ...more } as Check
 }
 
+/** An instance with this check alone. */
+async function openFront(t: Owner, more: Partial<Check> = {}) {
+  const shop = await openChecked(t, (url) => [front(url, more)])
+  shop.open()
+  return shop
+}
+
+const FAILURE = 'front: answered 503, expected 200 to 399'
+
 await t.test('an outage of the database, and one of the server', async (t) => {
   const every = '5m'
   const shop = await openChecked(t, (url) => [
@@ -138,7 +147,7 @@ await t.test('an outage of the database, and one of the server', async (t) => {
   t.match(told, [
     /^told: front: connection reset|^told: front: .*closed/,
     'told: front is good again: answered 200',
-    'told: front: answered 503, expected 200 to 399',
+    `told: ${FAILURE}`,
   ])
   t.equal(told.length, 3, 'each beginning and each end is told once')
   const [sums] = await shop.query(
@@ -209,8 +218,7 @@ await t.test('a run during which the machine slept runs again', async (t) => {
 })
 
 await t.test('a check that fails is looked at again before that counts', async (t) => {
-  const shop = await openChecked(t, (url) => [front(url, { retries: 2 })])
-  shop.open()
+  const shop = await openFront(t, { retries: 2 })
   await shop.pass(60)
   shop.answer(503)
   await shop.pass(60)
@@ -227,16 +235,15 @@ await t.test('a check that fails is looked at again before that counts', async (
   shop.answer(503)
   await shop.pass(60)
   await shop.pass(20, 10)
-  t.same(await toldBy(shop), ['told: front: answered 503, expected 200 to 399'])
+  t.same(await toldBy(shop), [`told: ${FAILURE}`])
 })
 
 await t.test('the failure of a check that the inventory loses is told to be over', async (t) => {
-  const shop = await openChecked(t, (url) => [front(url, { retries: 3 })])
+  const shop = await openFront(t, { retries: 3 })
   shop.answer(503)
   shop.open()
-  shop.open()
   await shop.pass(1, 1)
-  const fails = 'told: front: answered 503, expected 200 to 399'
+  const fails = `told: ${FAILURE}`
   t.same(await toldBy(shop), [fails], 'the first look counts at once')
   shop.list([{ type: 'disk', name: 'disk', path: '/', max_percent: 100 }])
   await shop.pass(120)
@@ -248,8 +255,7 @@ await t.test('the failure of a check that the inventory loses is told to be over
 })
 
 await t.test('a check that flaps has failed all the while', async (t) => {
-  const shop = await openChecked(t, (url) => [front(url, { retries: 0 })])
-  shop.open()
+  const shop = await openFront(t, { retries: 0 })
   await shop.pass(60)
   for (let flap = 0; flap < 20; flap++) {
     shop.answer(flap % 2 === 0 ? 503 : 200)
@@ -272,8 +278,7 @@ await t.test('a failure of a muted check is told when the mute ends', async (t) 
     [`'shop', 'back'`, true],
     [`'blog', null`, true],
   ] as const) {
-    const shop = await openChecked(t, (url) => [front(url, { retries: 0 })])
-    shop.open()
+    const shop = await openFront(t, { retries: 0 })
     await shop.pass(60)
     await shop.query(
       `insert into ops.mutes (service, check_name, starts_at, ends_at, reason, author)
@@ -281,18 +286,16 @@ await t.test('a failure of a muted check is told when the mute ends', async (t) 
     )
     shop.answer(503)
     await shop.pass(120)
-    const failure = 'front: answered 503, expected 200 to 399'
-    t.same(await toldBy(shop), [told ? `told: ${failure}` : failure], named)
+    t.same(await toldBy(shop), [told ? `told: ${FAILURE}` : FAILURE], named)
     t.same(await statesOf(shop), ['fail'], 'it has failed all the same')
     await shop.pass(600)
     const all = await toldBy(shop)
-    t.same([all.length, all.at(-1)], [told ? 1 : 2, `told: ${failure}`])
+    t.same([all.length, all.at(-1)], [told ? 1 : 2, `told: ${FAILURE}`])
   }
 })
 
 await t.test('what an instance that has gone had begun is looked at by another one', async (t) => {
-  const shop = await openChecked(t, (url) => [front(url)])
-  shop.open()
+  const shop = await openFront(t)
   await shop.pass(60)
   await shop.query(`update ops.checks set claimed_until = now() + interval '3 min'`)
   const before = shop.asked()

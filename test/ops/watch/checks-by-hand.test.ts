@@ -5,13 +5,13 @@ import { t } from 'tap'
 import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
 import { occurrenceAt } from '../../../services/ops/watch/mutes/windows.ts'
-import { auditOf } from '../../helpers/audit.ts'
+import { answers, auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
 import { eventsOf, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { refuseAll, type Refusal, type RefusedCall } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
@@ -40,10 +40,13 @@ const port = await listen(
 const list = () => listOf<Check>(ops, 'checks')
 const named = async (name: string): Promise<Check | undefined> =>
   (await list()).find((check) => `${check.service}/${check.name}` === name)
-const front = await until(async () => {
-  const found = await named('shop/front')
-  return found?.state === 'fail' && found
-}, 'the look at the check of the file')
+/** Waits until a check has been looked at, and was found like this. */
+const found = (name: string, state: string) =>
+  until(async () => {
+    const check = await named(name)
+    return check?.state === state && check
+  }, `${name} to be ${state}`)
+const front = await found('shop/front', 'fail')
 const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
 /** What a page says, without its elements. */
 const textOf = async (path: string) =>
@@ -60,14 +63,14 @@ await t.test('a run counts only for the definition that it had', async (t) => {
   await until(() => received.length === 1, 'its run')
   const moved = await add('store', { ...check, name: 'moved' })
   await until(() => received.length === 2, 'the run of the old definition')
-  t.equal((await api('DELETE', `/checks/${gone.json.id}`)).status, 204)
+  await answers(204, api('DELETE', `/checks/${gone.json.id}`))
   const changed = { check: { ...check, name: 'moved', url: `${url}/new` } }
-  t.equal((await api('PUT', `/checks/${moved.json.id}`, changed)).status, 200)
-  await until(async () => (await named('store/moved'))?.state === 'ok', 'the new definition')
+  await answers(200, api('PUT', `/checks/${moved.json.id}`, changed))
+  await found('store/moved', 'ok')
   held.resolve()
   // What is found later is stored later.
   await add('store', { ...FRONT, name: 'next', port })
-  await until(async () => (await named('store/next'))?.state === 'ok', 'the next check')
+  await found('store/next', 'ok')
   const told = (await eventsOf(ops)).filter(({ message }) => message.startsWith('gone'))
   t.same(told, [])
   t.match(await named('store/moved'), { state: 'ok', last_message: 'answered 200' })
@@ -75,20 +78,20 @@ await t.test('a run counts only for the definition that it had', async (t) => {
 
 await t.test('the API: a check is added, changed, run and removed', async (t) => {
   const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }
-  const added = await add('plain', check)
-  t.equal(added.status, 201)
+  const added = await answers(201, add('plain', check))
   const name = `tcp 127.0.0.1:${port}`
   t.match(added.json, { name, source: 'hand', check: { ...check, name } })
   const path = `/checks/${added.json.id}`
-  const ran = await api<Check>('POST', `${path}/run`)
-  t.match([ran.status, ran.json], [200, { state: 'ok', last_message: 'takes connections' }])
-  const changed = await api<Check>('PUT', path, { check: { ...check, port: 1, retries: 9 } })
-  t.match([changed.status, changed.json.name], [200, name], 'it keeps its name')
-  t.match((await api<Check>('POST', `${path}/run`)).json, { state: 'fail' }, 'it counts at once')
-  t.match((await api<Check>('GET', path)).json, { check: { port: 1, retries: 9 } })
-  const ofFile = (await api<Check>('GET', `/checks/${front.id}`)).json
-  t.match(ofFile, { source: 'file', check: null })
-  t.equal((await api('DELETE', path)).status, 204)
+  const run = () => api('POST', `${path}/run`)
+  const well = { state: 'ok', last_message: 'takes connections' }
+  t.match(await run(), { status: 200, json: well })
+  const changed = await api('PUT', path, { check: { ...check, port: 1, retries: 9 } })
+  t.match(changed, { status: 200, json: { name } }, 'it keeps its name')
+  t.match(await run(), { json: { state: 'fail' } }, 'it counts at once')
+  t.match(await api('GET', path), { json: { check: { port: 1, retries: 9 } } })
+  const ofFile = { source: 'file', check: null }
+  t.match(await api('GET', `/checks/${front.id}`), { json: ofFile })
+  await answers(204, api('DELETE', path))
   t.notOk(await named(`plain/${name}`))
 })
 
@@ -111,22 +114,36 @@ const SERVER = 'server must be an IP address with or without a port, such as 192
 const HOST = 'host must be a name or an address'
 const NOT_TOLD = 'investigate must not be there without the level critical'
 const ALONE = 'exists must not be false with max_age_s or min_bytes'
+const TYPES =
+  'type must be one of http, tcp, tls, dns, ping, unit, process, disk, memory, load, file_age, command, container, heartbeat'
+const TEXT = 'a text of 1 to 200 characters without control characters'
+const HOURS =
+  'every must be days and hours such as sat,sun 02:00-04:00, mon-fri 22:00-06:00 or daily 03:00-03:30'
 
 /** Wrong checks, and what is said of them. */
 const WRONG = [
-  [{}, /^type must be one of/],
-  [{ type: 'none' }, /^type must be one of http, tcp, /],
-  [{ type: 'command', argv: ['true'] }, /^type must not be command/],
+  [{}, TYPES],
+  [{ type: 'none' }, TYPES],
+  [
+    { type: 'command', argv: ['true'] },
+    'type must not be command: a check that runs a program stands in the inventory file',
+  ],
   [{ ...memory, colour: 1 }, 'colour is not known'],
-  [{ ...memory, name: 'a\0b\ud800' }, /^name must have no NUL/],
-  [{ type: 'disk', path: `/${'x'.repeat(16_384)}` }, /16384 characters/],
+  [{ ...memory, name: 'a\0b\ud800' }, 'name must have no NUL and no half characters'],
+  [
+    { type: 'disk', path: `/${'x'.repeat(16_384)}` },
+    'the check must have 16384 characters at most',
+  ],
   [{ type: 'tcp', host: 'h' }, 'port is required'],
   [{ ...disk, every: 9.9 }, EVERY],
   [{ ...disk, every: '25h' }, EVERY],
   [{ ...disk, retries: 11 }, 'retries must be <= 10'],
   [{ ...disk, timeout_s: 61 }, 'timeout_s must be <= 60'],
   [{ ...http, url: 'ftp://x/' }, 'url must be an address that begins with http:// or https://'],
-  [{ ...http, method: 'CONNECT' }, /^method must be one of /],
+  [
+    { ...http, method: 'CONNECT' },
+    'method must be one of GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+  ],
   [{ ...http, status: '299-200' }, STATUS],
   [{ ...http, status: [200, { from: 300 }] }, STATUS],
   [{ ...http, members: ['a..b=c'] }, MEMBERS],
@@ -140,12 +157,12 @@ const WRONG = [
   [{ ...http, ca: 'ca.pem' }, 'ca must be a path that begins with /'],
   [{ ...tcp, host: '-oProxyCommand' }, HOST],
   [{ ...tcp, send: 'PING' }, 'contains must be there with send'],
-  [{ ...dns, record: 'SRV' }, /^record must be one of /],
+  [{ ...dns, record: 'SRV' }, 'record must be one of A, AAAA, CNAME, NS, MX, TXT'],
   [{ ...dns, server: 'ns.shop.test' }, SERVER],
   [{ type: 'ping', host: '-f' }, HOST],
   [{ ...program, min: 3, max: 2 }, 'max must be 3 or more, as min is'],
-  [{ type: 'process', min: 1 }, /must have match or program$/],
-  [age, /must have max_age_s or exists$/],
+  [{ type: 'process', min: 1 }, 'the check must have match or program'],
+  [age, 'the check must have max_age_s or exists'],
   [{ ...age, exists: false, max_age_s: 60 }, ALONE],
   [
     { type: 'container', container: '../json' },
@@ -153,54 +170,75 @@ const WRONG = [
   ],
   [{ type: 'container', socket: 'docker.sock' }, 'socket must be a path that begins with /'],
   [{ type: 'container', log_lines: 21 }, 'log_lines must be <= 20'],
-  [{ ...tcp, investigate: 4 }, /^investigate must be one of /],
+  [{ ...tcp, investigate: 4 }, 'investigate must be one of true, false, 1, 2, 3'],
   [{ ...tcp, investigate: true, level: 'warning' }, NOT_TOLD],
 ] as const
 
 await t.test('the API: what is refused', async (t) => {
   const { json: held } = await add('store', { ...memory, name: 'held' })
   const call = 'POST /api/v1/checks'
-  const put = (id: number, check: object) => ({
-    call: `PUT /api/v1/checks/${id}`,
-    body: { check },
-  })
-  const taken = (service: string, name: string) => {
-    return { call, body: { service, check: { ...memory, name } } }
+  const put = (id: number, check: object) => {
+    return { call: `PUT /api/v1/checks/${id}`, body: { check } }
+  }
+  const post = (service: unknown, check: unknown) => ({ call, body: { service, check } })
+  const mute = (body: object) => {
+    return { call: 'POST /api/v1/mutes', body: { reason: 'r', ...body } }
   }
   const ofFile = 'shop/front stands in the inventory file: change it there'
   const none = 'check not found'
-  const rows: readonly (readonly [Refusal[0], number, string | RegExp])[] = [
-    ...WRONG.map(([check, text]) => [{ call, body: { service: 's', check } }, 400, text] as const),
-    [{ call, body: { check: memory } }, 400, /^service is required/],
-    [{ call, body: { service: 's', check: [] } }, 400, /^check must be a JSON obj/],
-    [{ call, body: { service: 'a\nb', check: memory } }, 400, /^service must be/],
-    [taken('shop', 'front'), 409, 'there is a check shop/front already: choose another name'],
-    [taken('store', 'held'), 409, /^there is a check store\/held already/],
+  const daily = { service: 'shop', every: 'daily 00:00-24:00' }
+  const rows: readonly (readonly [RefusedCall, number, string])[] = [
+    ...WRONG.map(([check, text]) => [post('s', check), 400, text] as const),
+    [post(undefined, memory), 400, `service is required and must be ${TEXT}`],
+    [post('s', []), 400, 'check must be a JSON object with a type'],
+    [post('a\nb', memory), 400, `service must be ${TEXT}`],
+    ...(['shop/front', 'store/held'] as const).map((taken) => {
+      const [service, name] = taken.split('/')
+      const text = `there is a check ${taken} already: choose another name`
+      return [post(service, { ...memory, name }), 409, text] as const
+    }),
     [put(front.id, memory), 409, ofFile],
-    [put(held.id, { ...memory, name: 'x' }), 400, /^name must stay/],
+    [
+      put(held.id, { ...memory, name: 'x' }),
+      400,
+      'name must stay: remove the check and add another one',
+    ],
     [put(held.id, { ...memory, every: 1 }), 400, EVERY],
-    [put(held.id, { ...http, headers: { 'X-Token': 'configured' } }), 400, /no value yet/],
+    [
+      put(held.id, { ...http, headers: { 'X-Token': 'configured' } }),
+      400,
+      'headers has no value yet for X-Token; give it',
+    ],
     [put(999, memory), 404, none],
     [`DELETE /api/v1/checks/${front.id}`, 409, ofFile],
     ['DELETE /api/v1/checks/999', 404, none],
     ['GET /api/v1/checks/x', 400, 'the check id must be an integer'],
     ['POST /api/v1/checks/999/run', 404, none],
     ['GET /api/v1/checks/999/history', 404, none],
-    ['GET /api/v1/checks/1/history?before=0', 400, /^before must be/],
+    ['GET /api/v1/checks/1/history?before=0', 400, 'before must be a positive integer'],
     ['DELETE /api/v1/mutes/999', 404, 'mute not found'],
-    ...(
-      [
-        [{ service: 'none', for: '1h' }, 404, /no service "none"/],
-        [{ service: 'shop', check: 'none', for: '1h' }, 404, /"shop\/none"/],
-        [{ check: 'front', for: '1h' }, 400, /^service must be given/],
-        [{ ends_at: '2020-01-01T00:00:00Z' }, 400, /^ends_at must end in /],
-        [{ for: '999999999d' }, 400, 'for must end within a year'],
-        [{ for: '1h', reason: undefined }, 400, /^reason is required/],
-      ] as const
-    ).map(
-      ([mute, status, text]) =>
-        [{ call: 'POST /api/v1/mutes', body: { reason: 'r', ...mute } }, status, text] as const,
-    ),
+    [mute({ service: 'none', for: '1h' }), 404, 'there is no service "none" with checks'],
+    [mute({ service: 'shop', check: 'none', for: '1h' }), 404, 'there is no check "shop/none"'],
+    [mute({ check: 'front', for: '1h' }), 400, 'service must be given with check'],
+    [mute({ ends_at: '2020-01-01T00:00:00Z' }), 400, 'ends_at must end in the future'],
+    [mute({ for: '999999999d' }), 400, 'for must end within a year'],
+    [
+      mute({ for: '1h', reason: undefined }),
+      400,
+      'reason is required and must say why, in 1 to 500 characters',
+    ],
+    [mute({ ...daily, tz: 'Mars/Base' }), 400, 'tz must be a time zone such as Europe/Berlin'],
+    [mute({ ...daily, for: '1h' }), 400, 'every must be given without for, starts_at and ends_at'],
+    [mute({ for: '1h', tz: 'UTC' }), 400, 'tz must not be given without every'],
+    ...[
+      'noon',
+      'sat 02:00',
+      'sat 02:00-02:00',
+      'sat 02:00-24:30',
+      'caturday 02:00-03:00',
+      'sat-sun-mon 01:00-02:00',
+      'sat 1:00-2:00',
+    ].map((every) => [mute({ service: 'shop', every }), 400, HOURS] as const),
   ]
   const state = async () => [
     await query('select service, name, definition from ops.checks order by id'),
@@ -213,17 +251,19 @@ await t.test('the API: what is refused', async (t) => {
   )
 })
 
-await t.test('the file wins, and what it leaves is there again', async (t) => {
-  const check = { type: 'tcp', name: 'both', host: '127.0.0.1', port }
-  const { json: made } = await api<Check>('POST', '/checks', { service: 'shop', check })
-  const sourceOf = async () => (await api<Check>('GET', `/checks/${made.id}`)).json.source
-  const both = { ...check, port: 1 }
-  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT, both] }] }))
-  await until(async () => (await sourceOf()) === 'file' || undefined, 'that the file counts')
-  t.match((await api('DELETE', `/checks/${made.id}`)).status, 409)
-  writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks: [FRONT] }] }))
-  await until(async () => (await sourceOf()) === 'hand' || undefined, 'that it counts again')
-  t.equal((await api('DELETE', `/checks/${made.id}`)).status, 204)
+await t.test('the file wins, and what it leaves is there again', async () => {
+  const both = { ...FRONT, name: 'both' }
+  const { json: made } = await add('shop', { ...both, port })
+  const path = `/checks/${made.id}`
+  const counts = async (source: string, ...checks: readonly object[]) => {
+    writeFileSync(file, JSON.stringify({ services: [{ name: 'shop', checks }] }))
+    const isIt = async () => (await api<Check>('GET', path)).json.source === source
+    await until(isIt, `the check of the ${source} to count`)
+  }
+  await counts('file', FRONT, both)
+  await answers(409, api('DELETE', path))
+  await counts('hand', FRONT)
+  await answers(204, api('DELETE', path))
 })
 
 await t.test('what is tried is not stored, and runs no command', async (t) => {
@@ -241,33 +281,31 @@ await t.test('what is tried is not stored, and runs no command', async (t) => {
   t.same([await list(), await auditOf(env)], before)
 })
 
-await t.test('tries are bounded, and take no place of what is due', async (t) => {
+await t.test('tries are bounded, and take no place of what is due', async () => {
   const held = new Set<Socket>()
   const silent = createServer((socket) => void held.add(socket))
   const url = `http://127.0.0.1:${await listen(t, silent)}/`
   const attempt = () => postForm(base, '/checks/try', { type: 'http', url }, NAVIGATION)
   const tried = [attempt(), attempt(), attempt(), attempt()]
   await until(() => held.size === 4, 'four tries')
-  const fifth = await attempt()
-  t.match([fifth.status, fifth.text], [503, /4 checks are tried already/])
-  t.equal((await api('POST', `/checks/${front.id}/run`)).status, 200)
+  t.match(await attempt(), { status: 503, text: '4 checks are tried already' })
+  await answers(200, api('POST', `/checks/${front.id}/run`))
   for (const socket of held) socket.destroy()
-  for (const one of await Promise.all(tried)) t.equal(one.status, 200)
+  for (const one of tried) await answers(200, one)
 })
 
 await t.test('pages, without script', async (t) => {
   const post = (path: string, fields = {}) => postForm(base, path, fields, NAVIGATION)
   t.match(await page('/checks/new'), /<option value="tcp">[\s\S]*Choose type/)
-  t.notMatch(await page('/checks/new'), /value="command"/)
+  t.notMatch(await page('/checks/new'), 'value="command"')
   const fields = { type: 'tcp', service: 'store', name: 'web', host: '127.0.0.1', every: '10m' }
-  const refused = await post('/checks', { ...fields, port: '0' })
-  t.equal(refused.status, 400)
+  const refused = await answers(400, post('/checks', { ...fields, port: '0' }))
   t.match(refused.text, /value="127\.0\.0\.1"[\s\S]*Port must be &gt;= 1/, 'with what was typed')
   const path = leadsTo(await post('/checks', { ...fields, port: String(port) }))
   t.match(path, /^\/checks\/\d+$/)
-  t.equal((await post(`${path}/run`)).status, 303)
+  await answers(303, post(`${path}/run`))
   t.match(await page(path), /takes connections[\s\S]*made by hand[\s\S]*value="10m"/)
-  t.equal((await post(path, { ...fields, port: '1', every: '5m' })).status, 303)
+  await answers(303, post(path, { ...fields, port: '1', every: '5m' }))
   t.match(await named('store/web'), { every_s: 300 })
   t.notMatch(await page(`/checks/${front.id}`), /Edit…|Remove…/, 'one of the file')
 
@@ -277,20 +315,16 @@ await t.test('pages, without script', async (t) => {
   for (const shown of ['/checks', path, '/mutes']) {
     t.match(await page(shown), /it moves[\s\S]*operator/, shown)
   }
-  t.equal((await post(`/checks/${front.id}/unmute`)).status, 404, 'another one is muted')
+  await answers(404, post(`/checks/${front.id}/unmute`), 'another one is muted')
   t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
   const [first, ...others] = await listOf<Check>(ops, 'mutes')
-  t.equal((await api('DELETE', `/mutes/${first?.id}`)).status, 204)
-  for (const { id } of others) t.equal((await post(`/mutes/${id}/delete`)).status, 303)
-  t.match(await page('/mutes'), /Nothing is muted/)
+  await answers(204, api('DELETE', `/mutes/${first?.id}`))
+  for (const { id } of others) await answers(303, post(`/mutes/${id}/delete`))
+  t.match(await page('/mutes'), 'Nothing is muted')
 
   t.equal(leadsTo(await post(`${path}/delete`)), '/checks')
   t.equal(await named('store/web'), undefined)
-  t.equal(
-    (await request(`${base}/status`)).status,
-    404,
-    'no status page unless services are named',
-  )
+  await answers(404, request(`${base}/status`), 'the status page unless services are named')
 })
 
 const BERLIN = 'Europe/Berlin'
@@ -324,7 +358,7 @@ await t.test('a mute that comes back', async (t) => {
   const always = { service: 'shop', every: 'daily 00:00-24:00', reason: 'the shop moves' }
 
   const made = await api<{ id: number; tz: string; ends_at: string }>('POST', '/mutes', always)
-  t.match(made, { status: 201, json: { every: always.every, tz: 'UTC' } })
+  t.match(made, { status: 201, json: { tz: 'UTC' } })
   t.equal(await muted(), made.json.ends_at)
 
   await query(
@@ -342,53 +376,25 @@ await t.test('a mute that comes back', async (t) => {
   t.equal(leadsTo(await postForm(base, '/mutes', form, NAVIGATION)), '/mutes')
   const shown = /Every <bdi>sat,sun 02:00-04:00<\/bdi> \(<bdi>Europe\/Berlin<\/bdi>\)[^]*Remove/
   t.match(await page('/mutes'), shown)
-  t.equal((await api('DELETE', `/mutes/${made.json.id}`)).status, 204)
+  await answers(204, api('DELETE', `/mutes/${made.json.id}`))
   t.equal(await muted(), null, 'also one whose time it is')
-
-  await refuseAll(t, { service: 'ops', base, state: () => query('select * from ops.mutes') }, [
-    ...[
-      'noon',
-      'sat 02:00',
-      'sat 02:00-02:00',
-      'sat 02:00-24:30',
-      'caturday 02:00-03:00',
-      'sat-sun-mon 01:00-02:00',
-      'sat 1:00-2:00',
-    ].map(
-      (every) =>
-        [
-          { call: 'POST /api/v1/mutes', body: { ...always, every } },
-          400,
-          undefined,
-          /^every must be days and hours such as sat,sun 02:00-04:00/,
-        ] as const,
-    ),
-    ...(
-      [
-        [{ ...always, tz: 'Mars/Base' }, 'tz must be a time zone such as Europe/Berlin'],
-        [{ ...always, for: '1h' }, 'every must be given without for, starts_at and ends_at'],
-        [{ reason: 'r', for: '1h', tz: 'UTC' }, 'tz must not be given without every'],
-      ] as const
-    ).map(([body, text]) => [{ call: 'POST /api/v1/mutes', body }, 400, undefined, text] as const),
-  ])
 })
 
 await t.test('the address of a heartbeat is shown once', async (t) => {
-  const { status, json } = await add('jobs', { type: 'heartbeat', name: 'backup', period: '24h' })
-  t.equal(status, 201)
+  const backup = { type: 'heartbeat', name: 'backup', period: '24h' }
+  const { json } = await answers(201, add('jobs', backup))
   const url = json.beat_url ?? ''
   t.match(url, new RegExp(`^${base}/beat/[\\w-]{32}$`))
   t.match(json, { check: { token_sha256: /^[0-9a-f]{64}$/ } })
-  t.equal((await request(url)).status, 200, 'it takes calls at once')
+  await answers(200, request(url), 'it takes calls at once')
   await until(async () => /called \d+ s ago/.test(await page(`/checks/${json.id}`)), 'the call')
   for (const path of [`/checks/${json.id}`, '/checks', `/api/v1/checks/${json.id}`]) {
     t.notMatch((await request(base + path)).text, url.split('/').at(-1) ?? '', path)
   }
   const fields = { service: 'jobs', type: 'heartbeat', name: 'report', period: '1h' }
-  const made = await postForm(base, '/checks', fields)
-  t.equal(made.status, 200, 'its answer shows the address')
+  const made = await answers(200, postForm(base, '/checks', fields))
   const [shown = ''] = /\/beat\/[\w-]{32}/.exec(made.text) ?? []
-  t.equal((await request(base + shown)).status, 200)
+  await answers(200, request(base + shown))
 })
 
 await t.test('values of headers are sent, stored encrypted and never shown', async (t) => {
@@ -406,7 +412,7 @@ await t.test('values of headers are sent, stored encrypted and never shown', asy
   t.notMatch(JSON.stringify(await query('select * from ops.checks')), key)
   const before = shop.received.length
   const kept = { ...plain, headers: { authorization: 'configured' } }
-  t.equal((await api('PUT', `/checks/${json.id}`, { check: kept })).status, 200)
+  await answers(200, api('PUT', `/checks/${json.id}`, { check: kept }))
   await until(() => shop.received.length > before, 'another look')
   t.match(shop.received.at(-1)?.headers, headers, 'a value that stays is stored still')
   const cleared = await api('PUT', `/checks/${json.id}`, { check: { ...plain, headers: {} } })
@@ -417,7 +423,7 @@ await t.test('values of headers are sent, stored encrypted and never shown', asy
   const sealed = sealHeaders(() => sealer, place, headers, {})
   const elsewhere = openHeaders(() => sealer, { ...place, name: 'other' }, sealed)
   t.same(elsewhere, { obstacle: "its headers can't be read: damaged" }, 'bound to their check')
-  const unset = { status: 400, message: /set GATEHOUSE_SECRET_KEY/ }
+  const unset = { status: 400, message: 'set GATEHOUSE_SECRET_KEY' }
   t.throws(() => sealHeaders(() => undefined, place, headers, {}), unset)
 })
 
@@ -458,15 +464,11 @@ await t.test('the history of a check', async (t) => {
   t.match(text, /fail .* 5 min 0 s 97 % of the memory used; at its end: 99 % of the memory used/)
   t.match(await textOf('/checks?service=host'), /90 days .*75\.\d\d %/)
   const figures = [
-    /gatehouse_ops_check_up\{service="jobs",name="backup"\} 1/,
-    /gatehouse_ops_check_seconds\{service="shop",name="front"\} \d/,
+    'gatehouse_ops_check_up{service="jobs",name="backup"} 1',
+    'gatehouse_ops_check_seconds{service="shop",name="front"} ',
   ]
-  await until(
-    async () => {
-      const { text: metrics } = await request(`${base}/metrics`)
-      return figures.every((figure) => figure.test(metrics))
-    },
-    'the figures to follow',
-    30_000,
-  )
+  await until(async () => {
+    const metrics = await page('/metrics')
+    return figures.every((figure) => metrics.includes(figure))
+  }, 'the figures to follow')
 })

@@ -27,22 +27,22 @@ const ops = await startOps(t, postgres, {
 })
 const { query } = ops
 
-/** The page's text without marks, once it shows this. */
-async function shows(line: RegExp) {
-  return until(
-    async () => {
-      const text = await ops.page('/status')
-      const plain = text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-      return line.test(plain) && plain
-    },
-    String(line),
-    30_000,
-  )
+/** The page's text without marks. */
+const read = async () =>
+  (await ops.page('/status')).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+
+const choose = async (status: number, ...services: readonly string[]) => {
+  const body = services.map((name) => `services=${name}`).join('&')
+  const sent = { method: 'POST', headers: FORM_TYPE, body }
+  t.match(await request(`${ops.base}/config/status`, sent), { status })
 }
 
+const looked = 'select from ops.checks where checked_at is not null'
+await until(async () => (await query(looked)).length === 4, 'the first looks')
+
 await t.test('what is up, in the order of the setting', async (t) => {
-  const text = await shows(/All services are up/)
-  t.match(text, /till up .*shop up .*Incidents of 14 days None\./)
+  const text = await read()
+  t.match(text, /All services are up.*till up .*shop up .*Incidents of 14 days None\./)
   t.notMatch(text, 'blog', 'a service that is not chosen')
   const answer = await request(`${ops.base}/status`, {
     headers: { 'X-Forwarded-For': '192.0.2.1' },
@@ -66,13 +66,12 @@ await t.test('a failure, maintenance, and incidents that overlap', async (t) => 
      insert into ops.mutes (service, starts_at, ends_at, reason, author)
      values ('till', now() - interval '1 hour', now() + interval '1 hour', '${inner}', '${inner}')`,
   )
-  const text = await shows(/Down: shop/)
-  t.match(text, /till maintenance impaired .*shop down/)
+  // What was read is kept for ten seconds, but for another choice.
+  await choose(200, 'shop', 'till')
+  const text = await read()
+  t.match(text, /Down: shop.*shop down .*till maintenance impaired/)
   t.equal(text.split('was down from').length - 1, 2, 'those of 14 days, joined where they overlap')
-  t.match(
-    text,
-    /shop was down from \S+ \S+ UTC .*for 1 h 0 min .*shop was down from .*for 3 h 0 min/,
-  )
+  t.match(text, /shop was down from \S+ \S+ UTC .*for 1 h 0 min .*shop was.*for 3 h 0 min/)
 })
 
 await t.test('nothing of the inside is there', async (t) => {
@@ -83,23 +82,17 @@ await t.test('nothing of the inside is there', async (t) => {
 })
 
 await t.test('a page chooses the services, over the setting', async (t) => {
-  const choose = (...services: readonly string[]) =>
-    request(`${ops.base}/config/status`, {
-      method: 'POST',
-      headers: FORM_TYPE,
-      body: services.map((name) => `services=${name}`).join('&'),
-    })
-  t.match(await choose('blog'), { status: 200 })
-  t.notMatch(await shows(/blog/), /shop|till/)
-  const page = await request(`${ops.base}/config`)
+  await choose(200, 'blog')
+  await choose(400, 'n'.repeat(201))
+  t.match(await read(), 'blog up', 'what was refused changes nothing')
+  t.notMatch(await read(), /shop|till/)
+  const boxes = (await ops.page('/config')).matchAll(/value="(\w+)" checked/g)
   t.same(
-    [...page.text.matchAll(/value="(\w+)" checked/g)].map(([, name]) => name),
+    [...boxes].map(([, name]) => name),
     ['blog'],
   )
-  t.match(await choose('n'.repeat(201)), { status: 400 })
-  t.match(await shows(/blog/), /blog/, 'what was refused changes nothing')
-  t.match(await choose(), { status: 200 })
+  await choose(200)
   t.match(await request(`${ops.base}/status`), { status: 404 }, 'none switches it off')
   const changes = (await auditOf(env, '--service', 'ops')).map(({ subject }) => subject)
-  t.same(changes, ['status_services', 'status_services'])
+  t.same([...new Set(changes), changes.length], ['status_services', 3])
 })
