@@ -259,9 +259,9 @@ export const HTMX: Headers = { 'hx-request': 'true' }
 /** How a person's browser names itself. */
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-/** Who visits with this e-mail address. */
-export function visitorAt(base: string, email: string): Visitor {
-  const who = identity(email)
+/** Who visits with this e-mail address, and with these headers. */
+export function visitorAt(base: string, email: string, more: Headers = {}): Visitor {
+  const who = { ...identity(email), ...more }
   const type = { 'content-type': 'application/x-www-form-urlencoded' }
   const get: Visitor['get'] = (path, headers) =>
     request(base + path, { headers: { ...who, ...headers } })

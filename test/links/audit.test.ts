@@ -14,7 +14,7 @@ const operator = visitorAt(direct.base, '')
 const NEVER = '00000000-0000-4000-8000-000000000000'
 
 /** The id of ann's token with this name. */
-async function tokenNamed(name: string): Promise<string> {
+async function tokenNamed(name: string) {
   const json = await ann.read<{ tokens: { id: string; name: string }[] }>('/tokens')
   return json.tokens.find((token) => token.name === name)?.id ?? ''
 }

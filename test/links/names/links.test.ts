@@ -41,9 +41,10 @@ async function shared(slug: string, fields: object = {}) {
 async function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
   const all: Change[] = []
   for (let cursor = ''; ;) {
-    const { changes, next_cursor } = await ann.read<{ changes: Change[]; next_cursor: string | null }>(
-      `${path}/history?limit=${limit}${cursor}`,
-    )
+    const { changes, next_cursor } = await ann.read<{
+      changes: Change[]
+      next_cursor: string | null
+    }>(`${path}/history?limit=${limit}${cursor}`)
     all.push(...changes)
     if (next_cursor === null) return all
     cursor = `&cursor=${next_cursor}`

@@ -37,12 +37,7 @@ const cyd = await links.user('cyd')
 const root = await links.user('root', { admin: true })
 
 /** The statistics of a link, once so many visits are in the database with their sources. */
-async function statsWith(
-  { api }: Caller,
-  id: string,
-  visits: number,
-  previews = 0,
-): Promise<Stats> {
+async function statsWith({ api }: Caller, id: string, visits: number, previews = 0) {
   return until(async () => {
     const { json } = await expectStatus(200, api<Stats>('GET', `/links/${id}/stats`))
     const sums = [json.clients, json.referrers].map((rows) =>
@@ -153,9 +148,14 @@ await t.test('for owners and admins, by API and on the page', async (t) => {
   }
   const unknown = '/links/00000000-0000-4000-8000-000000000000/stats'
   await refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers: {}, state }, [
-    [call(cyd.token), 403, 'FORBIDDEN', /^the statistics of a link are for its owners/],
-    [call(eve.token), 403, 'FORBIDDEN', /^this link is not yours to read; ask/],
-    [call(creates), 403, 'FORBIDDEN', /^this token has scope create, which does not reach/],
+    [
+      call(cyd.token),
+      403,
+      'FORBIDDEN',
+      'the statistics of a link are for its owners and for admins',
+    ],
+    [call(eve.token), 403, 'FORBIDDEN', 'this link is not yours to read; ask one of its owners'],
+    [call(creates), 403, 'FORBIDDEN', 'this token has scope create, which does not reach here'],
     [`GET ${path}`, 401, 'UNAUTHORIZED', 'unauthorized'],
     [call(ann.token, unknown), 404, 'NOT_FOUND', 'no link has this id'],
     [call(ann.token, '/links/x/stats'), 400, 'BAD_REQUEST', 'id in the path must be a UUID'],
@@ -263,7 +263,8 @@ await t.test('stopped under load: what was answered is counted', async (t) => {
 
   t.same(load.others, [])
   const rows = await links.query(
-    "select '/' || slug as path, clicks::int from links.links where slug like 'link-%'",
+    `select '/' || l.slug as path, sum(c.clicks)::int as clicks
+       from links.clicks c join links.links l on l.id = c.link_id where c.kind = 'human' group by 1`,
   )
   for (const { path, clicks } of rows) {
     const received = load.redirected.get(String(path)) ?? 0
@@ -274,7 +275,7 @@ await t.test('stopped under load: what was answered is counted', async (t) => {
 })
 
 await t.test('clicks go in batches, each once, whatever becomes of an answer', async (t) => {
-  const { db, clock, log } = await openTimed(t, 'clicks', { env, runs: true })
+  const { db, clock, log } = await openTimed(t, 'clicks', { env })
   const ids = Array.from({ length: 600 }, () => randomUUID())
   await links.store(ids.map((id, n) => ({ id, slug: `many-${n}` })))
   const sizes: number[] = []
@@ -296,13 +297,24 @@ await t.test('clicks go in batches, each once, whatever becomes of an answer', a
       return done
     },
   }
+  let tick = () => {}
+  const ticking = {
+    ...clock,
+    every(_ms: number, callback: () => void) {
+      tick = callback
+      return () => {}
+    },
+  }
   const metrics = createMetrics()
-  const tools = { db: failing, clock, random: randomBytes, log, metrics }
+  const tools = { db: failing, clock: ticking, random: randomBytes, log, metrics }
   const options = { ...tools, ownHosts: () => false, stats: () => 'full' as const }
   const clicks = await openClicks(options)
   for (const id of ids) clicks.count(id, 'human', new Date())
   t.match(metrics.render(), /^gatehouse_links_clicks_waiting 600$/m)
-  await until(() => sizes.length > 2, 'a batch whose answer is lost')
+  await until(() => {
+    if (sizes.length < 3) tick()
+    return sizes.length > 2
+  }, 'a batch whose answer is lost')
   t.match(metrics.render(), /^gatehouse_links_clicks_waiting 350$/m, 'one batch is written')
   // Days are those of UTC.
   for (const id of ids) clicks.count(id, 'human', new Date('2026-01-31T23:59:59.999Z'))

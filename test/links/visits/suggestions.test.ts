@@ -14,9 +14,8 @@ import { expectStatus } from '../../helpers/refusals.ts'
 const DESCRIPTION = '/-/opensearch.xml'
 const HOME = { status: 302, headers: { location: '/-/' } }
 
-function go(who: Visitor, q: string): ReturnType<Visitor['get']> {
-  return who.get(`/-/go?${new URLSearchParams({ q }).toString()}`, NAVIGATION)
-}
+const go = (who: Visitor, q: string) =>
+  who.get(`/-/go?${new URLSearchParams({ q }).toString()}`, NAVIGATION)
 
 /** The names that a browser's search offers for a text, with what else the answer says. */
 async function offers(who: Visitor, q: string, headers = {}) {
@@ -32,8 +31,7 @@ const eve = await links.user('eve', { admin: true })
 const nobody = visitorAt(links.base, '')
 await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
 await makeLink(ann, 'docs-hidden', { visibility: 'private' })
-const shared = await makeLink(ann, 'docs-secure', { visibility: 'secure' })
-await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
+await makeLink(ann, 'docs-secure', { visibility: 'secure', shares: [bob.email] })
 
 await t.test(
   'the search of browsers leads to the link, with its path, and never away',
@@ -68,12 +66,8 @@ await t.test(
     for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
       await expectStatus(200, go(ann, q), 'another place')
     }
-    for (const q of [
-      '//evil.test',
-      'https://evil.test/',
-      '\\\\evil.test',
-      'docs/../..//evil.test',
-    ]) {
+    const evil = ['//evil.test', 'https://evil.test/', '\\\\evil.test', 'docs/../..//evil.test']
+    for (const q of evil) {
       const { status, headers } = await go(ann, q)
       if (status !== 302) t.equal(status, 200, q)
       else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)
@@ -198,7 +192,8 @@ await t.test('an unknown name: titles and parts of slugs', async (t) => {
 })
 
 await t.test('fields complete what is typed', async (t) => {
-  const [cid, dora] = [await links.user('cid'), await links.user('dora')]
+  const cid = await links.user('cid')
+  const dora = await links.user('dora')
   const fay = await links.user('fay')
   const { id: own } = await makeLink(cid, 'own', { tags: ['wiki', 'work'] })
   await makeLink(dora, 'open', { tags: ['well-known'] })
