@@ -205,8 +205,8 @@ await t.test('whoever sees an open page gets its style', async (t) => {
     ['/-/', 403],
   ] as const) {
     const page = await expectStatus(status, visit(base, path, { headers }), path)
-    for (const of of ['opener', 'resource']) {
-      t.equal(page.headers[`cross-origin-${of}-policy`], 'same-origin', path)
+    for (const policy of ['cross-origin-opener-policy', 'cross-origin-resource-policy']) {
+      t.equal(page.headers[policy], 'same-origin', path)
     }
     const files = [...page.text.matchAll(/(?:src|href)="(\/-\/assets\/[^"]+)"/g)]
     t.ok(files.length >= 3, 'a style sheet, a script and an icon')
@@ -218,7 +218,7 @@ await t.test('whoever sees an open page gets its style', async (t) => {
   t.notMatch(redirect.rawHeaders.join(), /cross-origin/i, 'others may embed a link')
 })
 
-await t.test('who is believed', async (t) => {
+await t.test('who is believed', async () => {
   await makeLink(await user('jörg'), 'jorgs', { visibility: 'secure' })
   const utf8 = (text: string) => Buffer.from(text).toString('latin1')
   const by = (name: string | readonly string[]) => ({ 'Remote-Email': name })

@@ -235,6 +235,9 @@ async function rowsOf(ask: Ask, query: Query, args: Parameters<Ask>[1]) {
   await ask(query, args)
   const after = await read()
   await ask({ text: 'rollback' }, [])
-  const counts = after.map(({ name, rows }) => [name, Number(rows) - (before.get(name) ?? 0)])
-  return Object.fromEntries<number>(counts.filter(([, rows]) => rows > 0))
+  const counts = after.map(({ name, rows }): [string, number] => [
+    name,
+    Number(rows) - (before.get(name) ?? 0),
+  ])
+  return Object.fromEntries(counts.filter(([, rows]) => rows > 0))
 }

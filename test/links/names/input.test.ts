@@ -102,7 +102,7 @@ await t.test('slug', async (t) => {
   ])
 })
 
-/** After an empty one. */
+/** Each is refused, and so is the empty one at the beginning. */
 const WRONG_URLS = `
   example.com /path //example.com/ http:// https:///x http:x
   javascript:alert(1) data:text/html,x mailto:a@b.c

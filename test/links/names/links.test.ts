@@ -295,7 +295,7 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   await expectStatus(303, ann.post(`${page}/delete`))
   t.equal(await leadsTo(base, '/returns'), 404, 'gone')
   t.notOk(await tagged())
-  const listed = await bob.read<{ deleted_links: readonly Link[] }>('/deleted-links')
+  const listed = await bob.read<{ deleted_links: readonly Link[] }>('/deleted-links?limit=200')
   const kept = { title: 'handbook', visibility: 'private', deleted_by: ann.email }
   const found = listed.deleted_links.find(({ id }) => id === link.id)
   t.match(found, { slug: 'returns', url: link.url, ...kept })

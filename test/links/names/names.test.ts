@@ -279,6 +279,7 @@ await t.test('a url that leads back to its own link is refused', async (t) => {
   const { base, api } = await openLinks(t, named)
   const writer = { api: api(ann.token) }
   const first = await makeLink(writer, 'first', { url: `${base}/second`, aliases: ['first-too'] })
+  // The first one is empty: the address of this place alone.
   const paths = `
     second second/x FIRST. %66irst first-too firsttoo s.econd x/../{1} {1} {*}
     -/go?q=second -/go?q=/First%20/x -/go?q=go/first -/go?q=docs/{1} -/go -/{1} -
@@ -294,7 +295,6 @@ await t.test('a url that leads back to its own link is refused', async (t) => {
     'http://go.:80',
   ]
   for (const url of [
-    // The first one is the address of this place alone.
     ...paths.split(/\s+/).map((path) => `${base}/${path}`),
     ...places.map((place) => `${place}/first`),
     `https://example.com/{*:${base}/second}`,

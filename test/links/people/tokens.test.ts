@@ -159,7 +159,8 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   await expectStatus(200, call('GET', '/links'), 'still good')
   const gone = await ann.post(revoke)
   t.match(gone, { status: 200, text: /^<section id="tokens"/ })
-  refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
+  const unauthorized = [401, 'UNAUTHORIZED', 'unauthorized'] as const
+  refuses(t, await call('GET', '/links'), unauthorized)
   const again = await ann.post(revoke, {}, NAVIGATION)
   t.match(again, { status: 404, text: /<!doctype html>[\s\S]*You have no token with this id\./ })
   refuses(t, await ann.api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'twice')
@@ -175,7 +176,7 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   const pass = "update links.tokens set expires_at = now() - interval '1 ms' where id = $1"
   await query(pass, [brief.json.id])
   const expired = await expiring('GET', '/links')
-  refuses(t, expired, [401, 'UNAUTHORIZED', 'unauthorized'])
+  refuses(t, expired, unauthorized)
   t.match(expired.headers['www-authenticate'], /error="invalid_token".*the token has expired/)
   t.ok(await tokenNamed('brief'), 'it is still listed')
 })

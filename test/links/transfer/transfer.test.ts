@@ -198,7 +198,7 @@ await t.test('what the API refuses changes nothing', async (t) => {
     bad('slug,url,"x', 'The first line a quoted field is never closed; nothing after it was read'),
     [`${call}?dry_run=maybe`, 400, 'BAD_REQUEST', 'dry_run must be true or false'],
     [
-      `${call}?owner=x`,
+      { call: `${call}?owner=x`, body: yourls },
       400,
       'BAD_REQUEST',
       'owner must be an e-mail address of 254 characters at most',
