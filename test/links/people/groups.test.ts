@@ -74,9 +74,9 @@ await t.test('members of a group find its links as long as the proxy names it', 
   }
   t.same(await found(bob, owned), NOWHERE, 'the membership is not remembered')
 
-  const nobody = { headers: { [HEADER]: 'ops' } }
-  t.equal(await leadsTo(links.base, '/qq-owned', nobody), 403, 'groups of nobody')
-  const byToken = { [HEADER]: 'ops', 'remote-email': bob.email }
+  const ops = { [HEADER]: 'ops' }
+  t.equal(await leadsTo(links.base, '/qq-owned', { headers: ops }), 403, 'groups of nobody')
+  const byToken = { ...ops, 'remote-email': bob.email }
   const direct = await bob.api('GET', `/links/${owned.id}`, undefined, byToken)
   refuses(t, direct, [403, 'FORBIDDEN'], 'not for tokens')
 })

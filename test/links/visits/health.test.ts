@@ -47,12 +47,7 @@ const answer: RequestListener = ({ method = '', url: path = '', headers }, respo
 }
 const UNLISTED = 21
 const ports = new Map<number, number>()
-for (const host of [
-  ...Array(10)
-    .keys()
-    .map((n) => n + 2),
-  UNLISTED,
-]) {
+for (const host of [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, UNLISTED]) {
   const server = createServer(answer)
   await new Promise<void>((resolve) => server.listen(0, `127.0.0.${host}`, resolve))
   t.teardown(() => {
