@@ -214,7 +214,7 @@ await t.test('the last admin stays one, and enabled', async (t) => {
   t.match(await command('disable', root.email), last)
   t.match(await root.read('/users/me'), { role: 'admin' })
 
-  t.comment('what leaves an admin is carried out')
+  // What leaves an admin is carried out.
   for (const [who, role] of [
     [root, 'admin'],
     [bob, 'user'],
