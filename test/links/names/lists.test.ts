@@ -238,16 +238,19 @@ await t.test('what is no page, order or filter is refused', async (t) => {
   ])
 })
 
+/** The owner of most of these. */
+const owner = await links.user('owner')
+const other = await links.user('other')
+const visibilities = ['public', 'private', 'secure']
+await links.store(
+  Array.from({ length: 6_000 }, (_, at) => ({
+    slug: `n-${String(at).padStart(4, '0')}`,
+    owners: [at % 10 === 0 ? other.email : owner.email],
+    visibility: visibilities[at % 3] ?? '',
+  })),
+)
+
 await t.test('sorted links of an owner of thousands', async (t) => {
-  const [owner, other] = [await links.user('owner'), await links.user('other')]
-  const visibilities = ['public', 'private', 'secure']
-  await links.store(
-    Array.from({ length: 6_000 }, (_, at) => ({
-      slug: `n-${String(at).padStart(4, '0')}`,
-      owners: [at % 10 === 0 ? other.email : owner.email],
-      visibility: visibilities[at % 3] ?? '',
-    })),
-  )
   await query(
     `update links.links set clicks = hashtext(slug) & 1023, clicked_at = now() - make_interval(days => hashtext(slug) & 255),
             created_at = now() - make_interval(days => hashtext(slug) & 511) where slug like 'n-%'`,
@@ -284,16 +287,13 @@ await t.test('sorted links of an owner of thousands', async (t) => {
 })
 
 await t.test('a text that one link in fifty has, in the order of clicks', async (t) => {
-  const owner = await links.user('clicked')
-  const slugs = Array.from({ length: 6_000 }, (_, at) => `c-${String(at).padStart(4, '0')}`)
-  await links.store(slugs.map((slug) => ({ slug, owners: [owner.email], visibility: 'public' })))
   await query(
-    "update links.links set clicks = (abs(hashtext(slug)) % 200) ^ 2 where slug like 'c-%'",
+    "update links.links set clicks = (abs(hashtext(slug)) % 200) ^ 2 where slug like 'n-%'",
   )
-  const some = "slug like 'c-%7' and slug < 'c-1200'"
+  const some = "slug like 'n-%7' and slug < 'n-1200'"
   await query(`update links.link_texts set text = text || ' needle' where ${some}`)
   // A visit makes each of these numbers full, from which on a search looks the link up in another way.
-  const full = { 'c-0007': 100, 'c-0017': 1_000, 'c-0027': 10_000 }
+  const full = { 'n-0007': 100, 'n-0027': 1_000, 'n-0037': 10_000 }
   for (const [slug, clicks] of Object.entries(full)) {
     await query('update links.links set clicks = $1 where slug = $2', [clicks - 1, slug])
   }
