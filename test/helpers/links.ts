@@ -10,7 +10,7 @@ import type { RequestOptions, Response } from './http.ts'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Env } from './program.ts'
-import { refuseAll } from './refusals.ts'
+import { expectStatus, refuseAll } from './refusals.ts'
 import type { Refusal } from './refusals.ts'
 import { keepSecret } from './secrets.ts'
 import { startServer } from './server.ts'
@@ -30,6 +30,8 @@ export type LinksServer = {
   api(token?: string): Api
   /** Looks into its database, where that is on a server. */
   query(text: string, params?: readonly Param[]): Promise<readonly Row[]>
+  /** The value that a query of one row and column gives. */
+  value(text: string): Promise<unknown>
   /** Stores many links there (`insertLinks`). */
   store(links: readonly StoredLink[]): Promise<void>
 }
@@ -140,8 +142,9 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
     }
   }
   const query = (text: string, params?: readonly Param[]) => run(url ?? '', text, params)
+  const value = async (text: string) => Object.values((await query(text))[0] ?? {})[0]
   const store = (links: readonly StoredLink[]) => insertLinks({ env }, backends[1], links)
-  return { server, base, env, api, token, user, query, store }
+  return { server, base, env, api, token, user, query, value, store }
 }
 
 /** Makes a user who also visits the pages. */
@@ -153,16 +156,27 @@ export function pageUser(
   return links.user(name, options)
 }
 
-/** Makes a link and gives it; throws when the API refuses. */
+/**
+ * Makes a link and gives it as it was made; throws when the API refuses. Co-owners and recipients, by their addresses,
+ * are added after that.
+ */
 export async function makeLink(
   { api }: Pick<Caller, 'api'>,
   slug: string,
-  fields: Readonly<Record<string, unknown>> = {},
+  { owners = [], shares = [], ...fields }: MadeLink = {},
 ): Promise<Link> {
-  const made = await api<Link>('POST', '/links', { slug, url: `https://${slug}.test/`, ...fields })
-  if (made.status !== 201) throw new Error(`POST /links: ${made.status} ${made.text}`)
-  return made.json
+  const body = { slug, url: `https://${slug}.test/`, ...fields }
+  const { json } = await expectStatus(201, api<Link>('POST', '/links', body))
+  for (const [what, emails] of Object.entries({ owners, shares })) {
+    for (const email of emails) {
+      await expectStatus(201, api('POST', `/links/${json.id}/${what}`, { email }))
+    }
+  }
+  return json
 }
+
+type MadeLink = Readonly<Record<string, unknown>> &
+  Partial<Readonly<Record<'owners' | 'shares', readonly string[]>>>
 
 /** As `gatehouse user add` and `token create`, in one statement: a test makes many. With a role the user is new. */
 const MAKE_TOKEN = `
@@ -245,9 +259,9 @@ export const HTMX: Headers = { 'hx-request': 'true' }
 /** How a person's browser names itself. */
 export const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0'
 
-/** Who visits with this e-mail address. */
-export function visitorAt(base: string, email: string): Visitor {
-  const who = identity(email)
+/** Who visits with this e-mail address, and with these headers. */
+export function visitorAt(base: string, email: string, more: Headers = {}): Visitor {
+  const who = { ...identity(email), ...more }
   const type = { 'content-type': 'application/x-www-form-urlencoded' }
   const get: Visitor['get'] = (path, headers) =>
     request(base + path, { headers: { ...who, ...headers } })
@@ -268,6 +282,12 @@ export function visitorAt(base: string, email: string): Visitor {
 /** The header in which the proxy names somebody. */
 export function identity(email: string): Headers {
   return email === '' ? {} : { 'remote-email': email }
+}
+
+/** The slugs of the links that the API lists at a path. */
+export async function slugsOf({ read }: Pick<Caller, 'read'>, path: string) {
+  const { links } = await read<{ links: readonly Link[] }>(path)
+  return links.map(({ slug }) => slug)
 }
 
 /** The slugs of the rows in a list, from top to bottom. */

@@ -1,16 +1,14 @@
 import { t } from 'tap'
 import type { Response } from '../helpers/http.ts'
-import { leadsTo, makeLink, openLinks, suggested, visit } from '../helpers/links.ts'
+import { identity, leadsTo, makeLink, openLinks, suggested, visit } from '../helpers/links.ts'
 import { expectStatus, refuses } from '../helpers/refusals.ts'
 
 /** Behind a proxy on 127.0.0.1 that names who is signed in; 127.0.0.2 is somebody else. */
 const PROXIED = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
-const VISITORS = ['anonymous', 'stranger', 'recipient', 'owner', 'boss'] as const
+const VISITORS = ['anonymous', 'stranger', 'recipient', 'owner', 'boss']
 
-type Visitor = (typeof VISITORS)[number]
-
-function as(visitor: Visitor): { headers: Record<string, string> } {
-  return { headers: visitor === 'anonymous' ? {} : { 'Remote-Email': `${visitor}@example.com` } }
+const as = (visitor: string) => {
+  return { headers: identity(visitor === 'anonymous' ? '' : `${visitor}@example.com`) }
 }
 
 const { base, server, user } = await openLinks(t, PROXIED)
@@ -20,9 +18,8 @@ await user('boss', { admin: true })
 /** One link of each visibility, each shared with the recipient and owned by the owner. */
 const house = new Map<string, string>()
 for (const visibility of ['public', 'private', 'secure']) {
-  const fields = { url: `https://${visibility}.test/`, visibility, append_path: true }
+  const fields = { visibility, append_path: true, shares: [recipient.email] }
   const { slug, id } = await makeLink(owner, `house-${visibility}`, fields)
-  await owner.api('POST', `/links/${id}/shares`, { email: recipient.email })
   house.set(slug, id)
 }
 
@@ -51,14 +48,12 @@ await t.test('who is redirected', async (t) => {
 })
 
 await t.test('did you mean: nothing tells a hidden link from none', async (t) => {
-  for (const [visitor, creates] of [
-    ['anonymous', false],
-    ['stranger', true],
-  ] as const) {
+  for (const visitor of ['anonymous', 'stranger']) {
     const page = await expectStatus(404, visit(base, '/house', as(visitor)))
     t.same(suggested(page), ['house-public'], visitor)
     t.notMatch(page.text, /house-private|house-secure/, visitor)
-    t.equal(page.text.includes('action="/-/new"'), creates, `${visitor}: a button to make it`)
+    const creates = page.text.includes('action="/-/new"')
+    t.equal(creates, visitor === 'stranger', `${visitor}: a button to make it`)
   }
   for (const typo of ['house-privat', 'huose-secure']) {
     t.same(suggested(await visit(base, `/${typo}`, as('stranger'))), [], `${typo} by a stranger`)
@@ -77,7 +72,7 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
   const texts = { title: hidden, description: hidden, tags: [hidden] }
   await expectStatus(200, owner.api('PUT', `/links/${id}`, { ...texts, url }))
   for (const path of ['house-secure', 'house-secure+', 'house-secur', 'House-Secure./x']) {
-    for (const visitor of ['anonymous', 'stranger'] as const) {
+    for (const visitor of ['anonymous', 'stranger']) {
       for (const accept of ['text/html', 'application/json']) {
         const headers = { ...as(visitor).headers, accept }
         const { status, text, rawHeaders } = await visit(base, `/${path}`, { headers })
@@ -93,26 +88,24 @@ await t.test('a secure link keeps to itself where it leads', async (t) => {
 await t.test('a link with {user} leads each visitor to an address of their own', async (t) => {
   const url = 'https://x.test/{user}/tasks?of={user}&{*}'
   for (const visibility of ['public', 'secure']) {
-    const { slug, id } = await makeLink(owner, `mine-${visibility}`, { url, visibility })
-    await owner.api('POST', `/links/${id}/shares`, { email: recipient.email })
+    const fields = { url, visibility, shares: [recipient.email] }
+    const { slug } = await makeLink(owner, `mine-${visibility}`, fields)
     // Twice: from the database and from memory.
-    for (const visitor of ['owner', 'recipient', 'owner', 'recipient'] as const) {
-      const { status, headers } = await visit(base, `/${slug}/a?b=c`, as(visitor))
+    for (const visitor of ['owner', 'recipient', 'owner', 'recipient']) {
+      const answer = await visit(base, `/${slug}/a?b=c`, as(visitor))
       const name = `${visitor}%40example.com`
-      t.match(
-        [status, headers['cache-control'], headers.location],
-        [302, 'no-store', `https://x.test/${name}/tasks?of=${name}&a&b=c`],
-      )
+      const location = `https://x.test/${name}/tasks?of=${name}&a&b=c`
+      t.match(answer, { status: 302, headers: { location, 'cache-control': 'no-store' } })
       const preview = await visit(base, `/${slug}+`, as(visitor))
       t.match(preview.text, 'That site is told your e-mail address.')
       t.match(preview.text, `https://x.test/${name}/tasks?of=${name}&amp;a/b`)
     }
     for (const accept of ['text/html', 'application/json']) {
-      const { status, headers, text } = await visit(base, `/${slug}`, { headers: { accept } })
-      const answer = [status, headers['cache-control'], headers.location]
-      t.match(answer, [403, 'no-store', undefined])
-      t.match(text, 'come through the address where you sign in')
-      t.notMatch(text, '@example.com')
+      const answer = await visit(base, `/${slug}`, { headers: { accept } })
+      const headers = { location: undefined, 'cache-control': 'no-store' }
+      const text = 'come through the address where you sign in'
+      t.match(answer, { status: 403, headers, text })
+      t.notMatch(answer.text, '@example.com')
     }
   }
   t.notMatch((await visit(base, '/house-public+', as('owner'))).text, 'told your e-mail')
@@ -124,14 +117,6 @@ await t.test('a link with {user} leads each visitor to an address of their own',
 await t.test('a page of another site that loads a link learns nobody’s name', async (t) => {
   await makeLink(owner, 'tells', { url: 'https://x.test/?{user}' })
   await makeLink(owner, 'greets', { url: 'https://x.test/?{user:https://x.test/sign-in}' })
-  const from = (site: string, destination: string, more = {}) => ({
-    headers: {
-      'Remote-Email': 'boss@example.com',
-      'Sec-Fetch-Site': site,
-      'Sec-Fetch-Dest': destination,
-      ...more,
-    },
-  })
   const named = 'https://x.test/?boss%40example.com'
   for (const [site, destination, more, told] of [
     ['none', 'document', {}, true],
@@ -142,7 +127,8 @@ await t.test('a page of another site that loads a link learns nobody’s name', 
     ['cross-site', 'empty', {}, false],
     ['cross-site', 'document', { 'Sec-Purpose': 'prefetch' }, false],
   ] as const) {
-    const request = from(site, destination, more)
+    const fetched = { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': destination }
+    const request = { headers: { ...as('boss').headers, ...fetched, ...more } }
     const what = `${site} ${destination}`
     t.equal(await leadsTo(base, '/tells', request), told ? named : 403, what)
     t.equal(await leadsTo(base, '/greets', request), told ? named : 'https://x.test/sign-in', what)
@@ -189,9 +175,9 @@ await t.test('a right counts from the next visit on', async () => {
   await expectStatus(403, visit(base, '/house-secure', stranger))
   // Who was named by the proxy once is a user.
   const sent = { email: 'stranger@example.com' }
-  const share = await expectStatus(201, owner.api<{ id: string }>('POST', shares, sent))
+  const { json } = await owner.api<{ id: string }>('POST', shares, sent)
   await expectStatus(302, visit(base, '/house-secure', stranger))
-  await expectStatus(204, owner.api('DELETE', `${shares}/${share.json.id}`))
+  await expectStatus(204, owner.api('DELETE', `${shares}/${json.id}`))
   await expectStatus(403, visit(base, '/house-secure', stranger))
 })
 
@@ -219,37 +205,25 @@ await t.test('whoever sees an open page gets its style', async (t) => {
     ['/-/', 403],
   ] as const) {
     const page = await expectStatus(status, visit(base, path, { headers }), path)
-    const own = {
-      'cross-origin-opener-policy': 'same-origin',
-      'cross-origin-resource-policy': 'same-origin',
+    for (const policy of ['cross-origin-opener-policy', 'cross-origin-resource-policy']) {
+      t.equal(page.headers[policy], 'same-origin', path)
     }
-    t.match(page.headers, own, path)
     const files = [...page.text.matchAll(/(?:src|href)="(\/-\/assets\/[^"]+)"/g)]
     t.ok(files.length >= 3, 'a style sheet, a script and an icon')
     for (const [, file = ''] of files) await expectStatus(200, visit(base, file, { headers }))
   }
-  await expectStatus(
-    403,
-    visit(base, '/api/docs/swagger-ui-bundle.js', { headers }),
-    'the files of the explorer are for its page',
-  )
+  const explorer = visit(base, '/api/docs/swagger-ui-bundle.js', { headers })
+  await expectStatus(403, explorer, 'the files of the explorer are for its page')
   const redirect = await expectStatus(302, visit(base, '/house-public', { headers }))
-  t.equal(redirect.headers['cross-origin-resource-policy'], undefined, 'others may embed a link')
-  t.equal(redirect.headers['cross-origin-opener-policy'], undefined)
+  t.notMatch(redirect.rawHeaders.join(), /cross-origin/i, 'others may embed a link')
 })
 
-await t.test('who is believed', async (t) => {
+await t.test('who is believed', async () => {
   await makeLink(await user('jörg'), 'jorgs', { visibility: 'secure' })
   const utf8 = (text: string) => Buffer.from(text).toString('latin1')
   const by = (name: string | readonly string[]) => ({ 'Remote-Email': name })
   const two = ['owner@example.com', 'boss@example.com']
-  const rows: readonly (readonly [
-    what: string,
-    path: string,
-    headers: Record<string, string | readonly string[]>,
-    status: number,
-    from?: string,
-  ])[] = [
+  for (const [what, path, headers, status, localAddress = '127.0.0.1'] of [
     ['whom the proxy names', '/house-secure', by(owner.email), 302],
     ['in other letters', '/house-secure', { 'remote-email': ' OWNER@example.com ' }, 302],
     ['a peer that is no trusted proxy', '/house-secure', by(owner.email), 403, '127.0.0.2'],
@@ -263,18 +237,16 @@ await t.test('who is believed', async (t) => {
     ['UTF-8 on pages', '/-/', by(utf8('jörg@example.com')), 200],
     ['Latin-1 names nobody', '/jorgs', by('j\xf6rg@example.com'), 403],
     ['Latin-1 is refused on pages', '/-/', by('j\xf6rg@example.com'), 400],
-  ]
-  for (const [what, path, headers, status, from] of rows) {
-    const options = { headers, ...(from !== undefined && { localAddress: from }) }
-    t.equal((await visit(base, path, options)).status, status, what)
+  ] as const) {
+    await expectStatus(status, visit(base, path, { headers, localAddress }), what)
   }
 })
 
 await t.test('the local operator', async (t) => {
   const { base, user } = await openLinks(t)
   await makeLink(await user('owner'), 'house-secure', { visibility: 'secure' })
-  const status = async (headers: Record<string, string>, path = '/house-secure') =>
-    (await visit(base, path, { headers })).status
+  const status = async (headers: Record<string, string>) =>
+    (await visit(base, '/house-secure', { headers })).status
   const local = new URL(base)
   for (const host of [local.host, 'localhost', `localhost:${local.port}`, '[::1]:8081']) {
     t.equal(await status({ host }), 302, host)

@@ -2,55 +2,50 @@ import { t, type Test } from 'tap'
 import { openApiOf, operationsOf } from '../helpers/api.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, openLinks, type Caller } from '../helpers/links.ts'
-import {
-  expectStatus,
-  refuseAll,
-  refuses,
-  type Refusal,
-  type RefusedCall,
-} from '../helpers/refusals.ts'
+import { makeLink, openLinks, type Caller, type Headers } from '../helpers/links.ts'
+import { expectStatus, refuseAll, refuses, type Refusal } from '../helpers/refusals.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
 const UNAUTHORIZED = [401, 'UNAUTHORIZED', 'unauthorized'] as const
 
 /** The document has these operations, and no other: those of the contract, and after them the added ones. */
-const OPERATIONS = [
-  'GET /config',
-  'GET /links',
-  'POST /links',
-  'GET /links/{id}',
-  'PUT /links/{id}',
-  'DELETE /links/{id}',
-  'GET /links/{id}/owners',
-  'POST /links/{id}/owners',
-  'DELETE /links/{id}/owners/{uid}',
-  'GET /links/{id}/shares',
-  'POST /links/{id}/shares',
-  'DELETE /links/{id}/shares/{uid}',
-  'GET /tags',
-  'GET /tags/{slug}/links',
-  'GET /users/me',
-  'GET /tokens',
-  'POST /tokens',
-  'DELETE /tokens/{id}',
-  'GET /admin/users',
-  'PUT /admin/users/{id}/role',
-  'GET /admin/links',
-  'GET /links/{id}/history',
-  'POST /links/{id}/history/{change}/restore',
-  'GET /links/{id}/stats',
-  'PUT /links/{id}/owner',
-  'PUT /admin/users/{id}/disabled',
-  'GET /deleted-links',
-  'POST /links/{id}/restore',
-  'GET /checked-links',
-  'GET /links/{id}/check',
-  'PUT /links/{id}/check',
-  'GET /admin/missing-slugs',
-  'PUT /links/{id}/slug',
-  'POST /admin/import',
-]
+const OPERATIONS = `
+  GET /config
+  GET /links
+  POST /links
+  GET /links/{id}
+  PUT /links/{id}
+  DELETE /links/{id}
+  GET /links/{id}/owners
+  POST /links/{id}/owners
+  DELETE /links/{id}/owners/{uid}
+  GET /links/{id}/shares
+  POST /links/{id}/shares
+  DELETE /links/{id}/shares/{uid}
+  GET /tags
+  GET /tags/{slug}/links
+  GET /users/me
+  GET /tokens
+  POST /tokens
+  DELETE /tokens/{id}
+  GET /admin/users
+  PUT /admin/users/{id}/role
+  GET /admin/links
+  GET /links/{id}/history
+  POST /links/{id}/history/{change}/restore
+  GET /links/{id}/stats
+  PUT /links/{id}/owner
+  PUT /admin/users/{id}/disabled
+  GET /deleted-links
+  POST /links/{id}/restore
+  GET /checked-links
+  GET /links/{id}/check
+  PUT /links/{id}/check
+  GET /admin/missing-slugs
+  PUT /links/{id}/slug
+  POST /admin/import`
+  .trim()
+  .split(/\n */)
 const SCHEMAS = ['Link', 'Tag', 'User', 'Owner', 'Share', 'Token', 'Error']
 /** decisions.md section 4. */
 const CODES = {
@@ -77,18 +72,10 @@ const CODES = {
   503: ['UNAVAILABLE'],
 }
 
-const UNKNOWN = [
-  '/',
-  '/nothing',
-  '/links/',
-  '/Links',
-  `/links/${ID}/nothing`,
-  '/tags/docs',
-  '/tags/%zz/links',
-  `/users/${ID}`,
-  '/admin',
-  '/config/more',
-].map((path) => `GET ${path}`)
+const UNKNOWN =
+  `/ /nothing /links/ /Links /links/${ID}/nothing /tags/docs /tags/%zz/links /users/${ID} /admin /config/more`
+    .split(' ')
+    .map((path) => `GET ${path}`)
 
 /** What is below /admin/: no operations, and calls that are refused before their query and id are looked at. */
 const BELOW_ADMIN = [
@@ -109,7 +96,7 @@ const document = await checkDocument(t, base, {
   operations: OPERATIONS.map((name) => name.replace(' ', ' /api/v1')),
   unrefused: '/api/v1/config',
 })
-/** The operations of the document with an id for each parameter, and the methods of each path. */
+/** The operations of the document, with an id for each parameter. */
 const DESCRIBED = operationsOf(document).map(({ method, path, operation }) => ({
   method,
   path: path
@@ -124,20 +111,12 @@ const CALLS = DESCRIBED.filter(({ isOpen }) => !isOpen).map(
 )
 
 /** Refuses calls of the API with these headers. */
-function refuse(
-  t: Test,
-  headers: Readonly<Record<string, string>>,
-  refusals: readonly Refusal[],
-  at = links,
-): Promise<void> {
-  const state = async () =>
-    Promise.all(['/links', '/users'].map(async (of) => await root.read(`/admin${of}`)))
+function refuse(t: Test, headers: Headers, refusals: readonly Refusal[], at = links) {
+  const state = () => Promise.all(['/links', '/users'].map((of) => root.read(`/admin${of}`)))
   return refuseAll(t, { service: 'links', base: `${at.base}/api/v1`, headers, state }, refusals)
 }
 
-function bearer({ token }: Pick<Caller, 'token'>): { readonly authorization: string } {
-  return { authorization: `Bearer ${token}` }
-}
+const bearer = ({ token }: Caller) => ({ authorization: `Bearer ${token}` })
 
 await t.test(
   'the document describes everything once, with the codes of each status',
@@ -159,14 +138,15 @@ await t.test(
     t.same(codes, CODES)
     const text = JSON.stringify(document.paths)
     t.notMatch(text, /is_primary|link_count|display_name/, 'no schema is written out twice')
-    const { get, put, delete: remove } = document.paths['/api/v1/links/{id}'] ?? {}
     const schema = { type: 'string' }
-    for (const operation of [get, put]) {
-      t.match(operation?.responses['200'], { headers: { ETag: { required: true, schema } } })
-    }
+    const responses200 = { 200: { headers: { ETag: { required: true, schema } } } }
     const header = { name: 'If-Match', in: 'header', required: false, schema }
-    for (const operation of [put, remove])
-      t.match(operation, { parameters: [{ name: 'id' }, header] })
+    const parameters = [{ name: 'id' }, header]
+    t.match(document.paths['/api/v1/links/{id}'], {
+      get: { responses: responses200 },
+      put: { responses: responses200, parameters },
+      delete: { parameters },
+    })
   },
 )
 
@@ -264,7 +244,7 @@ await t.test('unknown paths, wrong methods, and what is for admins', async (t) =
     bearer(ann),
     BELOW_ADMIN.map((call) => [call, ...forbidden]),
   )
-  const put = (id: string, role: unknown): RefusedCall => {
+  const put = (id: string, role: unknown) => {
     return { call: `PUT /admin/users/${id}/role`, body: { role } }
   }
   await refuse(t, bearer(root), [

@@ -14,9 +14,9 @@ const operator = visitorAt(direct.base, '')
 const NEVER = '00000000-0000-4000-8000-000000000000'
 
 /** The id of ann's token with this name. */
-async function tokenNamed(name: string): Promise<string> {
-  const json = await ann.read<{ tokens: { id: string; name: string }[] }>('/tokens')
-  return json.tokens.find((token) => token.name === name)?.id ?? ''
+async function tokenNamed(name: string) {
+  const { tokens } = await ann.read<{ tokens: { id: string; name: string }[] }>('/tokens')
+  return tokens.find((token) => token.name === name)?.id
 }
 
 await t.test('tokens: each change, on each of its faces', async (t) => {

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { t, type Test } from 'tap'
-import { openDatabase } from '../../db/open.ts'
-import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openTargetCache } from '../../services/links/visits/visits/target-cache.ts'
 import { backends } from '../helpers/backends.ts'
@@ -11,15 +9,12 @@ import {
   makeLink,
   openLinks,
   type Caller,
-  type Link,
   type LinksServer,
 } from '../helpers/links.ts'
-import { run } from '../helpers/postgres.ts'
-import { transcript } from '../helpers/secrets.ts'
+import { openTimed } from '../helpers/timed.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const NO_VISITS = {
   writer: randomUUID(),
   startReading: () => ({ unwritten: () => 0, [Symbol.dispose]: () => undefined }),
@@ -64,7 +59,7 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
   const marker = { slug: 'marker', id: randomUUID(), owners: [ann.email] }
   // No notice of it is on its way.
   await other.store([marker])
-  let docs: Link = await makeLink(ann, 'far', { url: 'https://v0.test/' })
+  let docs = await makeLink(ann, 'far', { url: 'https://v0.test/' })
   let turn = 0
 
   /**
@@ -109,16 +104,14 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
 
 await t.test('notices that were lost with their connection', async (t) => {
   const links = await openLinks(t)
-  const { base, env } = links
-  const url = env['DATABASE_URL'] ?? ''
+  const { base, query } = links
   // No notice of it is on its way.
   await links.store([{ slug: 'docs', url: 'https://v0.test/' }])
   t.equal(await leadsTo(base, '/docs'), 'https://v0.test/')
   // Nobody announces this change, as if its notice had been lost.
-  await run(url, "update links.links set url = 'https://v1.test/', visibility = 'private'")
+  await query("update links.links set url = 'https://v1.test/', visibility = 'private'")
   t.equal(await leadsTo(base, '/docs'), 'https://v0.test/', 'from memory')
-  const ended = await run(
-    url,
+  const ended = await query(
     `select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and application_name like 'gatehouse %'`,
   )
@@ -127,20 +120,11 @@ await t.test('notices that were lost with their connection', async (t) => {
 })
 
 await t.test('links in memory', async (t) => {
-  const env = await postgres.env(t)
-  const log = createLog(
-    (text) => transcript('log', text, 'resolver'),
-    () => new Date(),
-  )
-  const { db, [Symbol.asyncDispose]: close } = await openDatabase(
-    { url: env['DATABASE_URL'], dataDirectory: '' },
-    log,
-  )
-  t.teardown(close)
+  const { env, db } = await openTimed(t, 'resolver')
   const slugs = Array.from({ length: 60 }, (_, n) => `many-${n}`)
   const long = `https://long.test/${'x'.repeat(2_000)}`
   const links = slugs.map((slug) => ({ slug }))
-  await insertLinks({ env }, postgres, [...links, { slug: 'long', url: long }])
+  await insertLinks({ env }, backends[1], [...links, { slug: 'long', url: long }])
   const now = Date.now()
 
   await t.test('take a bounded number of bytes', async (t) => {
@@ -170,12 +154,13 @@ await t.test('links in memory', async (t) => {
       await Promise.all(some.map((slug) => cache.find(slug, now, 'strangers')))
     }
     t.equal(cache.fresh('/many-0', now)?.slug, 'many-0')
-    const lookups = /^gatehouse_links_lookups_total\{source="database"\} (\d+)$/m
-    const before = lookups.exec(metrics.render())?.[1]
+    const lookups = () =>
+      /^gatehouse_links_lookups_total\{source="database"\} (\d+)$/m.exec(metrics.render())?.[1]
+    const before = lookups()
     await cache.find('made-up-19999', now, 'strangers')
-    t.equal(lookups.exec(metrics.render())?.[1], before, 'the newest of these are remembered')
+    t.equal(lookups(), before, 'the newest of these are remembered')
     await cache.find('made-up-0', now, 'strangers')
-    t.not(lookups.exec(metrics.render())?.[1], before, 'and the oldest are not')
+    t.not(lookups(), before, 'and the oldest are not')
   })
 
   await t.test('too many that wait are refused at once', async (t) => {

@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import type { Api } from '../../helpers/api.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -14,15 +15,15 @@ import {
 } from '../../helpers/links.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
+import { walk } from './pagination-walk.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
 const url = 'https://x.test/'
 
 type Change = { id: number; actor: string; action: string; detail: object }
-type Deleted = { readonly id: string; readonly slug: string }
 
 const links = await openPages(t)
-const { base, env, query } = links
+const { base, env, query, value } = links
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const cyd = await links.user('cyd')
@@ -30,30 +31,24 @@ const eve = await links.user('eve')
 const root = await links.user('root', { admin: true })
 
 /** A link of ann's with bob as co-owner and cyd as recipient. */
-async function shared(slug: string, fields: object = {}): Promise<Link & { path: string }> {
-  const link = await makeLink(ann, slug, { ...fields })
-  const path = `/links/${link.id}`
-  await ann.api('POST', `${path}/owners`, { email: bob.email })
-  await ann.api('POST', `${path}/shares`, { email: cyd.email })
+async function shared(slug: string, fields: object = {}) {
+  const people = { owners: [bob.email], shares: [cyd.email] }
+  const path = `/links/${(await makeLink(ann, slug, { ...fields, ...people })).id}`
   return { ...(await ann.read(path)), path }
 }
 
-/** All rows of a list, page by page. */
-async function pagesOf<T>({ api }: Pick<PageUser, 'api'>, path: string, rows: string) {
-  const all: T[] = []
+/** The changes of a link, page by page. */
+async function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
+  const all: Change[] = []
   for (let cursor = ''; ;) {
-    const { json } = await api<Record<string, T[]> & { next_cursor: string | null }>(
-      'GET',
-      path + cursor,
-    )
-    all.push(...(json[rows] ?? []))
-    if (json.next_cursor === null) return all
-    cursor = `&cursor=${json.next_cursor}`
+    const { changes, next_cursor } = await ann.read<{
+      changes: Change[]
+      next_cursor: string | null
+    }>(`${path}/history?limit=${limit}${cursor}`)
+    all.push(...changes)
+    if (next_cursor === null) return all
+    cursor = `&cursor=${next_cursor}`
   }
-}
-
-function changesOf(path: string, limit = 50): Promise<readonly Change[]> {
-  return pagesOf<Change>(ann, `${path}/history?limit=${limit}`, 'changes')
 }
 
 async function etagOf(path: string): Promise<string> {
@@ -64,9 +59,9 @@ const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
 
 await t.test('who reads, changes and deletes a link', async (t) => {
   const { path, id } = await shared('rights', { visibility: 'secure' })
-  const state = async () => await ann.read(path)
-  const text = { 'content-type': 'text/plain' }
-  const sent = (call: string) => ({ call, body: 'no json', headers: text })
+  const state = () => ann.read(path)
+  const headers = { 'content-type': 'text/plain' }
+  const sent = (call: string) => ({ call, body: 'no json', headers })
   // The order of refusals: id, existence, right, body.
   await eve.refused(t, state, [
     ...['GET', 'PUT', 'DELETE'].flatMap((method): readonly Refusal[] => [
@@ -85,8 +80,7 @@ await t.test('who reads, changes and deletes a link', async (t) => {
     [{ call: `PUT ${path}`, body: { title: 'kept out' } }, 400, 'BAD_REQUEST'],
     [{ call: `PUT ${path}`, body: { url: '', title: 'kept out' } }, 400, 'INVALID_URL'],
   ])
-  const upper = await ann.api('GET', `/links/${id.toUpperCase()}`)
-  t.match(upper.json, { id }, 'an id in capitals is the same id')
+  t.match(await ann.read(`/links/${id.toUpperCase()}`), { id }, 'an id in capitals is the same id')
   const one = await shared('going', { tags: ['gone'], visibility: 'secure' })
   await expectStatus(204, bob.api('DELETE', one.path), 'a co-owner deletes it')
   refuses(t, await ann.api('GET', `${one.path}/shares`), [404, 'NOT_FOUND'])
@@ -139,7 +133,7 @@ await t.test('ETag and If-Match', async (t) => {
   const etag = await etagOf(path)
   t.match(etag, /^"[!#-~]+"$/)
   t.equal((await root.api('HEAD', path)).headers.etag, etag, 'for everybody the same')
-  const put = (who: Pick<PageUser, 'api'>, tag: string, fields: object = {}) =>
+  const put = (who: PageUser, tag: string, fields: object = {}) =>
     who.api<Link>('PUT', path, { url, ...fields }, ifMatch(tag))
   const first = await put(ann, etag)
   t.match(first, { status: 200, json: { url } })
@@ -157,15 +151,10 @@ await t.test('ETag and If-Match', async (t) => {
   await expectStatus(200, put(root, `"other", ${await etagOf(path)}`))
 
   const seen = new Set([await etagOf(path)])
-  const changes = [
-    { title: 'T' },
-    { tags: ['a'] },
-    { visibility: 'secure' },
-    { append_path: true },
-  ]
-  for (const change of changes) {
-    const { headers } = await ann.api('PUT', path, { url, ...change })
-    seen.add(headers.etag ?? '')
+  const secure = { visibility: 'secure' }
+  for (const change of [{ title: 'T' }, { tags: ['a'] }, secure, { append_path: true }]) {
+    await ann.api('PUT', path, { url, ...change })
+    seen.add(await etagOf(path))
   }
   await ann.api('POST', `${path}/owners`, { email: bob.email })
   seen.add(await etagOf(path))
@@ -254,7 +243,7 @@ await t.test('an earlier version is restored, by the API and on its page', async
   const changes = await changesOf(path)
   const [, , ofSecond, ofShare] = changes
   const before = await ann.api<Link>('GET', path)
-  const restore = (change: unknown, headers = {}, who = bob) =>
+  const restore = (change: unknown, headers: Headers = {}, who = bob) =>
     who.api<Link>('POST', `${path}/history/${change}/restore`, undefined, headers)
   refuses(t, await restore(ofSecond?.id, {}, cyd), [403, 'FORBIDDEN'])
   refuses(t, await restore(ofShare?.id), [404, 'NOT_FOUND'], 'a change of shares')
@@ -295,8 +284,7 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   const { path, ...link } = await shared('returns', fields)
   const [page, form] = [`/-/links/${link.id}`, `/-/deleted/${link.id}/restore`]
   await visit(base, '/returns')
-  const clicks = async () =>
-    (await query("select clicks::int from links.links where slug = 'returns'"))[0]?.['clicks']
+  const clicks = () => value("select clicks::int from links.links where slug = 'returns'")
   await until(async () => (await clicks()) === 1, 'the click')
   const etag = await etagOf(path)
   const changes = await changesOf(path)
@@ -307,18 +295,13 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   await expectStatus(303, ann.post(`${page}/delete`))
   t.equal(await leadsTo(base, '/returns'), 404, 'gone')
   t.notOk(await tagged())
-  const listed = await pagesOf<Deleted>(bob, '/deleted-links?limit=200', 'deleted_links')
+  const listed = await bob.read<{ deleted_links: readonly Link[] }>('/deleted-links?limit=200')
   const kept = { title: 'handbook', visibility: 'private', deleted_by: ann.email }
-  t.match(
-    listed.find(({ id }) => id === link.id),
-    { slug: 'returns', url: link.url, ...kept },
-  )
-  for (const [who, found] of [
-    [ann, true],
-    [root, true],
-    [cyd, false],
-  ] as const) {
-    t.equal(slugsIn(await who.text('/-/deleted')).includes('returns'), found, who.email)
+  const found = listed.deleted_links.find(({ id }) => id === link.id)
+  t.match(found, { slug: 'returns', url: link.url, ...kept })
+  for (const who of [ann, root, cyd]) {
+    const shown = slugsIn(await who.text('/-/deleted')).includes('returns')
+    t.equal(shown, who !== cyd, who.email)
   }
   await expectStatus(403, cyd.post(form))
   const restore = ({ api }: PageUser, asked = '') => api<Link>('POST', `${path}/restore${asked}`)
@@ -372,19 +355,19 @@ await t.test('deleted links: the last one first; after 30 days one is gone', asy
     const { id } = await makeLink(bob, slug)
     await bob.api('DELETE', `/links/${id}`)
   }
-  const listed = async (who: Pick<PageUser, 'api'>) => {
-    const all = await pagesOf<Deleted>(who, '/deleted-links?limit=2', 'deleted_links')
-    const slugs = all.map(({ slug }) => slug)
-    return slugs.filter((slug) => /^(old|late)/.test(slug)).join(' ')
+  const list = { path: '/deleted-links', rows: 'deleted_links', key: 'slug' }
+  const listed = async (api: Api) => {
+    const { keys } = await walk(api, list, 2)
+    return keys.filter((slug) => /^(old|late)/.test(slug)).join(' ')
   }
-  t.equal(await listed(bob), 'later late old')
+  t.equal(await listed(bob.api), 'later late old')
   await query(`update links.deleted_links
     set deleted_at = now() - case slug when 'old' then interval '31 days' else interval '29 days' end
     where slug in ('old', 'late')`)
   t.same(await links.server.stop(), { code: 0, signal: null })
   const later = await openLinks(t, env)
-  const owner = { api: later.api(bob.token) }
-  await until(async () => (await listed(owner)) === 'later late', 'retention')
+  const api = later.api(bob.token)
+  await until(async () => (await listed(api)) === 'later late', 'retention')
   const isPruned = () => later.server.logs().find((line) => line.includes('"pruned"'))
   t.match(JSON.parse(await until(isPruned, 'the line of retention')), { clicks: 0, deleted: 1 })
 })

@@ -10,6 +10,7 @@ import {
   makeLink,
   openLinks,
   openPages,
+  slugsOf,
   suggested,
   visit,
   type Caller,
@@ -27,8 +28,9 @@ const root = await links.user('root', { admin: true })
 
 await t.test('aliases lead where the link does', async (t) => {
   const url = 'https://docs.test/'
-  const fields = { url, aliases: ['wiki', 'docs-too', 'wiki', 'docs'], append_path: true }
-  const link = await makeLink(ann, 'docs', { ...fields, tags: ['red'] })
+  const tags = ['red']
+  const fields = { url, aliases: ['wiki', 'docs-too', 'wiki', 'docs'], append_path: true, tags }
+  const link = await makeLink(ann, 'docs', fields)
   t.same(link.aliases, ['docs-too', 'wiki'], 'each once, sorted, and not the slug again')
   const path = `/links/${link.id}`
   const lead = async (...names: readonly string[]) => {
@@ -37,11 +39,10 @@ await t.test('aliases lead where the link does', async (t) => {
   await lead('docs', 'wiki', 'docs-too', 'docstoo', 'WIKI.', 'w-iki')
   t.match((await visit(base, '/wiki+')).text, url, 'a preview')
 
-  const kept = await ann.api<Link>('PUT', path, { url: 'https://new.test/', tags: ['red'] })
+  const kept = await ann.api<Link>('PUT', path, { url: 'https://new.test/', tags })
   t.same(kept.json.aliases, link.aliases, 'omitted, they stay')
   t.equal(await leadsTo(base, '/wiki'), 'https://new.test/', 'an edit counts for all names')
-  const fewer = { url, aliases: ['handbook'], tags: ['red'] }
-  const changed = await ann.api<Link>('PUT', path, fewer)
+  const changed = await ann.api<Link>('PUT', path, { url, aliases: ['handbook'], tags })
   t.match(changed, { status: 200, json: { aliases: ['handbook'] } })
   t.not(changed.headers.etag, kept.headers.etag)
   t.equal(await leadsTo(base, '/wiki'), 404, 'taken away')
@@ -54,8 +55,7 @@ await t.test('aliases lead where the link does', async (t) => {
   t.match(renamed, { status: 200, json: { slug: 'guide', aliases: ['docs', 'handbook'] } })
   t.not(renamed.headers.etag, changed.headers.etag)
   await lead('docs', 'handbook', 'guide')
-  const tagged = await bob.read<{ links: Link[] }>('/tags/red/links')
-  t.match(tagged.links, [{ slug: 'guide' }])
+  t.same(await slugsOf(bob, '/tags/red/links'), ['guide'])
   const promoted = await rename('handbook')
   t.same(promoted.json.aliases, ['docs', 'guide'])
   const same = await rename('handbook')
@@ -72,9 +72,9 @@ await t.test('aliases lead where the link does', async (t) => {
 })
 
 await t.test('a link is restored without names that are taken, or under another', async (t) => {
-  const { id } = await makeLink(ann, 'lost', { aliases: ['lost-b', 'lost-c'], title: 'Lost' })
+  const fields = { aliases: ['lost-b', 'lost-c'], title: 'Lost', shares: [bob.email] }
+  const { id } = await makeLink(ann, 'lost', fields)
   const path = `/links/${id}`
-  await ann.api('POST', `${path}/shares`, { email: bob.email })
   const own = await ann.api('POST', `${path}/shares`, { email: ann.email })
   refuses(t, own, [409, 'DUPLICATE_SHARE', 'this user owns the link, and may read it already'])
   await ann.api('DELETE', path)
@@ -183,15 +183,13 @@ await t.test('imports and exports of aliases', async (t) => {
     'wiki,https://wiki.test/,ann@example.com,\nbad,https://bad.test/,ann@example.com,-\n'
   const made = await runCli('import - --create-users --json', { env: first, input })
   t.equal(made.code, 1)
-  const lines = made.stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line))
-  t.match(lines, [
-    { slug: 'docs', outcome: 'created', message: 'without wiki, which other links have' },
-    { slug: 'wiki', outcome: 'created', message: '' },
-    { slug: 'bad', outcome: 'refused', message: 'each of aliases must have' },
-  ])
+  for (const line of [
+    '"docs","outcome":"created","message":"without wiki, which other links have',
+    '"wiki","outcome":"created","message":""',
+    '"bad","outcome":"refused","message":"each of aliases must have',
+  ]) {
+    t.match(made.stdout, line)
+  }
   const more =
     `${head}docs,https://docs.test/,ann@example.com,docs-too\n` +
     'docs-too,https://x.test/,ann@example.com,\nwiki,https://wiki.test/,ann@example.com,fresh\n'
@@ -234,14 +232,16 @@ await t.test('dashes and dots do not matter where no link has the name', async (
 await t.test('a link that a visitor may not find is not found by another spelling', async (t) => {
   const as = (who: { email: string }) => ({ headers: identity(who.email) })
   const nobody = { email: '' }
-  const table = [
-    { slug: 'pub-lic', visibility: 'public', finds: [nobody, cyd], not: [] },
-    { slug: 'pri-vate', visibility: 'private', finds: [ann, bob, root], not: [nobody, cyd] },
-    { slug: 'se-cure', visibility: 'secure', finds: [ann, bob, root], not: [nobody, cyd] },
+  const [members, others] = [
+    [ann, bob, root],
+    [nobody, cyd],
   ]
-  for (const { slug, visibility, finds, not } of table) {
-    const { id, url } = await makeLink(ann, slug, { visibility })
-    await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
+  for (const [slug, visibility, finds, not] of [
+    ['pub-lic', 'public', others, []],
+    ['pri-vate', 'private', members, others],
+    ['se-cure', 'secure', members, others],
+  ] as const) {
+    const { url } = await makeLink(ann, slug, { visibility, shares: [bob.email] })
     const path = `/${slug.replace('-', '')}`
     for (const who of finds) t.equal(await leadsTo(base, path, as(who)), url, slug)
     for (const who of not) {
@@ -260,8 +260,7 @@ await t.test('a link that a visitor may not find is not found by another spellin
   t.same(suggested(several), ['te-amdocs', 'team-docs'], 'the owner may mean both')
   t.equal(await leadsTo(base, '/te-amdocs'), 'https://hidden.test/', 'who knows it may follow')
 
-  const note = async (who: typeof ann, slug: string) =>
-    await who.text(`/-/slug?slug=${slug}`, HTMX)
+  const note = (who: typeof ann, slug: string) => who.text(`/-/slug?slug=${slug}`, HTMX)
   t.match(await note(cyd, 'teamdocs'), /teamdocs is free\. \S+\/team-docs exists, too\./)
   t.match(await note(ann, 'private'), '/pri-vate exists, too.')
   t.notMatch(await note(cyd, 'private'), 'exists')
@@ -269,12 +268,7 @@ await t.test('a link that a visitor may not find is not found by another spellin
 
 const LOOP = [400, 'INVALID_URL'] as const
 /** Whether a new link is made or refused for its loop. */
-async function made(
-  { api }: Pick<Caller, 'api'>,
-  slug: string,
-  url: string,
-  append_path = false,
-): Promise<string> {
+async function made({ api }: Pick<Caller, 'api'>, slug: string, url: string, append_path = false) {
   const fields = { slug, url, append_path }
   const { status, json } = await api<{ code?: string }>('POST', '/links', fields)
   return `${status} ${json.code ?? ''}`.trim()
@@ -285,32 +279,12 @@ await t.test('a url that leads back to its own link is refused', async (t) => {
   const { base, api } = await openLinks(t, named)
   const writer = { api: api(ann.token) }
   const first = await makeLink(writer, 'first', { url: `${base}/second`, aliases: ['first-too'] })
-  const paths = [
-    'second',
-    'second/x',
-    'FIRST.',
-    '%66irst',
-    'first-too',
-    'firsttoo',
-    's.econd',
-    'x/../{1}',
-    '{1}',
-    '{*}',
-    '-/go?q=second',
-    '-/go?q=/First%20/x',
-    '-/go?q=go/first',
-    '-/go?q=docs/{1}',
-    'first?of={user:nobody}',
-    'docs/{user:../second}',
-    '{1:docs}',
-    'docs/{1:../second}',
-    'docs?q={*:https://example.com/}',
-    '-/go',
-    '-/{1}',
-    '-',
-    '',
-    'docs/{*}/../..',
-  ]
+  // The first one is empty: the address of this place alone.
+  const paths = `
+    second second/x FIRST. %66irst first-too firsttoo s.econd x/../{1} {1} {*}
+    -/go?q=second -/go?q=/First%20/x -/go?q=go/first -/go?q=docs/{1} -/go -/{1} -
+    first?of={user:nobody} docs/{user:../second} {1:docs} docs/{1:../second}
+    docs?q={*:https://example.com/} docs/{*}/../..`
   const port = new URL(base).port
   const hosts = ['localhost', 'localhost.', 'any.localhost.', '127.0.0.2', '[::1]', '0.0.0.0']
   const places = [
@@ -321,7 +295,7 @@ await t.test('a url that leads back to its own link is refused', async (t) => {
     'http://go.:80',
   ]
   for (const url of [
-    ...paths.map((path) => `${base}/${path}`),
+    ...paths.split(/\s+/).map((path) => `${base}/${path}`),
     ...places.map((place) => `${place}/first`),
     `https://example.com/{*:${base}/second}`,
     'https://example.com/{user:http://go/first}',
@@ -339,11 +313,7 @@ await t.test('a url that leads back to its own link is refused', async (t) => {
   ].entries()) {
     t.equal(await made(writer, `no-loop-${at}`, url), '201', `${url} is no loop`)
   }
-  const back = [
-    400,
-    'INVALID_URL',
-    'url leads back to this link; give where it should end',
-  ] as const
+  const back = [...LOOP, 'url leads back to this link; give where it should end'] as const
   const path = `/links/${first.id}`
   const change = { url: `${base}/second`, aliases: ['s-econd'] }
   refuses(t, await writer.api('PUT', path, change), back, 'by an alias')
@@ -372,8 +342,8 @@ await t.test('what a visit adds decides of no link where it ends', async (t) => 
 
 await t.test('a loop does not tell where a secure link leads', async (t) => {
   const eve = await links.user('eve')
-  const vault = await makeLink(ann, 'vault', { url: `${base}/guess`, visibility: 'secure' })
-  await ann.api('POST', `/links/${vault.id}/shares`, { email: bob.email })
+  const fields = { url: `${base}/guess`, visibility: 'secure', shares: [bob.email] }
+  const vault = await makeLink(ann, 'vault', fields)
   await makeLink(eve, 'through', { url: `${base}/vault` })
   for (const [at, way] of ['VAULT.', 'through'].entries()) {
     const url = `${base}/${way}`

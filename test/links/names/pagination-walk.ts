@@ -9,11 +9,7 @@ import type { Env } from '../../helpers/program.ts'
 export type Page = Readonly<Record<string, unknown>> & { readonly next_cursor: string | null }
 
 /** A list with the key that it is sorted by. */
-export type List = {
-  readonly path: string
-  readonly rows: 'links' | 'tags' | 'users'
-  readonly key: 'slug' | 'email'
-}
+export type List = Readonly<Record<'path' | 'rows' | 'key', string>>
 
 /** Rows whose number ends in this may be deleted while others walk. */
 const DELETABLE = 7

@@ -13,8 +13,7 @@ const root = await links.user('root', { admin: true })
 const longest = `l${'o'.repeat(62)}g`
 await makeLink(ann, 'docs', { visibility: 'secure' })
 await makeLink(ann, longest)
-const { id } = await makeLink(ann, 'shared', { visibility: 'private' })
-await ann.api('POST', `/links/${id}/shares`, { email: bob.email })
+await makeLink(ann, 'shared', { visibility: 'private', shares: [bob.email] })
 
 const KINDS = [
   ['qr.svg', 'image/svg+xml'],
@@ -23,8 +22,7 @@ const KINDS = [
 
 await t.test('a code has the whole short address', async (t) => {
   for (const slug of ['docs', longest]) {
-    const { body } = await ann.get(`/-/links/${slug}/qr.png`)
-    const picture = pixelsOf(body)
+    const picture = pixelsOf((await ann.get(`/-/links/${slug}/qr.png`)).body)
     t.equal(decodeQr(picture), `${BASE}/${slug}`)
     t.ok(picture.width <= 400, 'of moderate size')
     const { width, pixels } = picture
@@ -56,18 +54,13 @@ await t.test('who may not gets the answer of a slug that no link has', async (t)
       t.same({ status, text }, { status: 404, text: unknown.text }, slug)
     }
     const nobody = await visitorAt(links.base, '').get(`/-/links/docs/${name}`)
-    refuses(t, nobody, [
-      403,
-      'FORBIDDEN',
-      'you are not signed in: come through the address where you sign in',
-    ])
+    const signIn = 'you are not signed in: come through the address where you sign in'
+    refuses(t, nobody, [403, 'FORBIDDEN', signIn])
     const foreign = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'image' }
     await expectStatus(403, ann.get(`/-/links/docs/${name}`, foreign), 'a page elsewhere')
   }
-  t.match(await cyd.get('/-/links/docs/qr.svg', NAVIGATION), {
-    status: 404,
-    headers: { 'content-type': /^text\/html/ },
-  })
+  const page = await expectStatus(404, cyd.get('/-/links/docs/qr.svg', NAVIGATION))
+  t.match(page.headers, { 'content-type': /^text\/html/ })
   refuses(t, await ann.post('/-/links/docs/qr.svg'), [405, 'METHOD_NOT_ALLOWED'])
   await expectStatus(404, ann.get('/-/links/docs/qr.gif'), 'no such picture')
 })

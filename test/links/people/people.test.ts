@@ -20,8 +20,7 @@ const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const LAST_ADMIN = [409, 'LAST_ADMIN'] as const
 const TEXT = { 'content-type': 'text/plain' }
 
-type Users = { readonly users: readonly { readonly id: string; readonly email: string }[] }
-type Changes = { readonly changes: readonly { action: string; actor: string; detail: object }[] }
+type Users = { readonly users: readonly { id: string; email: string }[] }
 
 const links = await openPages(t)
 const { env } = links
@@ -30,8 +29,8 @@ const bob = await links.user('bob')
 const cat = await links.user('cat')
 const eve = await links.user('eve')
 const root = await links.user('root', { admin: true })
-const { json: everybody } = await root.api<Users>('GET', '/admin/users')
-const operator = everybody.users.find(({ email }) => email === 'operator@localhost')
+const { users } = await root.read<Users>('/admin/users')
+const operator = users.find(({ email }) => email === 'operator@localhost')
 const command = (...words: readonly string[]) => runCli(['user', ...words], { env })
 
 function setRole(by: Caller, { id }: { id: string }, role: string) {
@@ -43,14 +42,14 @@ function setDisabled(by: Caller, { id }: { id: string }, disabled: unknown) {
 }
 
 /** The addresses of a link's owners, the primary one first. */
-async function ownersOf({ id }: Pick<Link, 'id'>): Promise<readonly string[]> {
-  const json = await root.read(`/links/${id}`)
-  return json.owners.map(({ email }) => email)
+async function ownersOf({ id }: Link) {
+  const { owners } = await root.read(`/links/${id}`)
+  return owners.map(({ email }) => email)
 }
 
-async function newestChange({ id }: Pick<Link, 'id'>): Promise<Changes['changes'][number]> {
-  const json = await root.read<Changes>(`/links/${id}/history?limit=1`)
-  return json.changes[0] ?? { action: '', actor: '', detail: {} }
+async function newestChange({ id }: Link): Promise<unknown> {
+  const json = await root.read<{ changes: object[] }>(`/links/${id}/history?limit=1`)
+  return json.changes[0]
 }
 
 /** Refuses calls of the API by somebody, who changes nothing of a link. */
@@ -63,22 +62,20 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
   const link = await makeLink(eve, 'shared', { visibility: 'secure' })
   const path = `/links/${link.id}`
   const add = (by: Caller, what: string, email: string) =>
-    expectStatus(201, by.api<{ created_at: string }>('POST', `${path}/${what}`, { email }))
+    expectStatus(201, by.api('POST', `${path}/${what}`, { email }))
   t.same(await eve.read(`${path}/shares`), [], 'a bare array, empty')
   await add(eve, 'owners', ann.email)
   const made = await add(ann, 'shares', ` ${cat.email.toUpperCase()}\t`)
-  const { created_at, ...row } = made.json
-  t.same(row, { id: cat.id, email: cat.email, shared_by: ann.email })
-  t.match(created_at, INSTANT)
+  const row = { id: cat.id, email: cat.email, shared_by: ann.email }
+  t.match(made.json, { ...row, created_at: INSTANT })
   for (const [what, expected] of [
     ['owners', [eve, ann, bob]],
     ['shares', [bob, cat]],
   ] as const) {
     await add(root, what, bob.email)
     const rows = await cat.read<{ email: string }[]>(`${path}/${what}`)
-    const emails = rows.map(({ email }) => email)
-    const wanted = expected.map(({ email }) => email)
-    t.same(emails, wanted, 'the primary one first, then by address')
+    const emails = (of: readonly { email: string }[]) => of.map(({ email }) => email)
+    t.same(emails(rows), emails(expected), 'the primary one first, then by address')
   }
   for (const [by, what, { id }] of [
     [ann, 'shares', cat],
@@ -93,15 +90,8 @@ await t.test('owners and shares: who adds and removes whom', async (t) => {
 
 await t.test('what is refused of owners and shares', async (t) => {
   const link = await makeLink(ann, 'guarded')
-  const unknown = [
-    'nobody@example.com',
-    '',
-    'no address',
-    `${bob.email}\0`,
-    '\ud83d@example.com',
-    `${'a'.repeat(300)}@example.com`,
-    bob.id,
-  ]
+  const unknown = ['nobody@example.com', '', 'no address', `${bob.email}\0`, bob.id]
+  unknown.push('\ud83d@example.com', `${'a'.repeat(300)}@example.com`)
   for (const what of ['owners', 'shares']) {
     const path = `/links/${link.id}/${what}`
     const call = `POST ${path}`
@@ -131,11 +121,11 @@ await t.test('what is refused of owners and shares', async (t) => {
 })
 
 await t.test('a link is handed over, by the API and on its page', async (t) => {
-  const link = await makeLink(ann, 'handed', { visibility: 'secure', tags: ['kept'] })
+  const fields = { visibility: 'secure', tags: ['kept'], owners: [bob.email] }
+  const link = await makeLink(ann, 'handed', fields)
   const path = `/links/${link.id}`
   const handOver = (by: Caller, email: unknown, headers = {}) =>
     by.api<Link>('PUT', `${path}/owner`, { email }, headers)
-  await ann.api('POST', `${path}/owners`, { email: bob.email })
   const before = await ann.api<Link>('GET', path)
   refuses(t, await handOver(bob, bob.email), FORBIDDEN, 'a co-owner does not take it')
   refuses(t, await handOver(ann, 'nobody@example.com'), [404, 'NOT_FOUND'])
@@ -213,11 +203,8 @@ await t.test('the last admin stays one, and enabled', async (t) => {
   const local = { id: operator?.id ?? '' }
   refuses(t, await setRole(root, root, 'user'), LAST_ADMIN, 'the API')
   refuses(t, await setDisabled(root, root, true), LAST_ADMIN)
-  refuses(t, await setDisabled(root, local, true), [
-    400,
-    'BAD_REQUEST',
-    'the local operator of this machine cannot be disabled',
-  ])
+  const kept = 'the local operator of this machine cannot be disabled'
+  refuses(t, await setDisabled(root, local, true), [400, 'BAD_REQUEST', kept])
   const path = `/-/admin/users/${root.id}/role`
   const page = await root.post(path, { role: 'user', acknowledge_own: 'true' }, NAVIGATION)
   t.match(page, { status: 409, text: /<!doctype html>[\s\S]*the last admin/i })
@@ -227,7 +214,7 @@ await t.test('the last admin stays one, and enabled', async (t) => {
   t.match(await command('disable', root.email), last)
   t.match(await root.read('/users/me'), { role: 'admin' })
 
-  t.comment('what leaves an admin is carried out')
+  // What leaves an admin is carried out.
   for (const [who, role] of [
     [root, 'admin'],
     [bob, 'user'],
@@ -250,24 +237,18 @@ await t.test('the last admin stays one, and enabled', async (t) => {
 })
 
 await t.test('all places of a user go to another one', async (t) => {
-  const [flo, gus, hal] = [
-    await links.user('flo'),
-    await links.user('gus'),
-    await links.user('hal'),
-  ]
+  const flo = await links.user('flo')
+  const gus = await links.user('gus')
+  const hal = await links.user('hal')
   const transfer = (...args: readonly string[]) => command('transfer', ...args)
-  const add = (link: Link, what: string, { email }: Caller, by: Caller) =>
-    by.api('POST', `/links/${link.id}/${what}`, { email })
   const owned = await makeLink(flo, 'owned', { visibility: 'secure', tags: ['of-flo'] })
-  const both = await makeLink(flo, 'of-both')
-  await add(both, 'owners', gus, flo)
-  const cos = await makeLink(hal, 'co-owned')
-  await add(cos, 'owners', flo, hal)
-  const shared = await makeLink(hal, 'lent', { visibility: 'secure', tags: ['of-hal'] })
-  await add(shared, 'shares', flo, hal)
+  const owners = [flo.email]
+  const both = await makeLink(flo, 'of-both', { owners: [gus.email] })
+  const cos = await makeLink(hal, 'co-owned', { owners })
+  const lent = { visibility: 'secure', tags: ['of-hal'], shares: owners }
+  const shared = await makeLink(hal, 'lent', lent)
   const gone = await makeLink(flo, 'gone')
   await flo.api('DELETE', `/links/${gone.id}`)
-  const owners = [flo.email]
   await links.store(Array.from({ length: 205 }, (_, n) => ({ slug: `l${n}`, owners })))
   const transfers = async () =>
     (await auditOf(env, '--service', 'links'))

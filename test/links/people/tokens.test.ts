@@ -11,7 +11,6 @@ import {
   type Headers,
   type PageUser,
 } from '../../helpers/links.ts'
-import { run } from '../../helpers/postgres.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
@@ -23,34 +22,29 @@ const PATH = '/-/tokens'
 const DAY_MS = 86_400_000
 const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }
 
-type Row = {
-  readonly id: string
-  readonly name: string
-  readonly scope: string
-  readonly last_used_at: string | null
-  readonly expires_at: string | null
-}
+type Row = Readonly<Record<'id' | 'name', string>> &
+  Readonly<Record<'last_used_at' | 'expires_at', string | null>>
 type Made = Row & { readonly token: string }
 
 const links = await openPages(t)
 const ann = await links.user('ann')
 const bob = await links.user('bob')
 const root = await links.user('root', { admin: true })
-const url = links.env['DATABASE_URL'] ?? ''
+const { query } = links
 const docs = await makeLink(ann, 'docs')
 
-async function tokensOf({ api }: Pick<Caller, 'api'>): Promise<readonly Row[]> {
-  return (await api<{ tokens: Row[] }>('GET', '/tokens')).json.tokens
+async function tokensOf({ read }: Caller): Promise<readonly Row[]> {
+  return (await read<{ tokens: Row[] }>('/tokens')).tokens
 }
 
-async function tokenNamed(who: Caller, wanted: string): Promise<Row | undefined> {
-  return (await tokensOf(who)).find(({ name }) => name === wanted)
+async function tokenNamed(wanted: string) {
+  return (await tokensOf(ann)).find(({ name }) => name === wanted)
 }
 
 const create = ({ api }: Caller, fields: object) => api<Made>('POST', '/tokens', fields)
 
 /** Posts the form; the answer shows a token by design. */
-function post(who: PageUser, fields: Headers, headers: Headers = {}): Promise<Response> {
+function post(who: PageUser, fields: Headers, headers: Headers = {}) {
   const type = { 'content-type': 'application/x-www-form-urlencoded' }
   return request(links.base + PATH, {
     method: 'POST',
@@ -103,18 +97,9 @@ await t.test('what a token may be, and what is refused', async (t) => {
   }
   const names = [undefined, 5, '', '  ', 'n'.repeat(101), 'a\0', 'a\nb', 'moc\u202e', '\ud83d']
   const scopes = [null, '', 'all', 'FULL', ['full'], 'read ']
-  const times = [
-    '',
-    'tomorrow',
-    '2099-01-31',
-    '2099-01-31T12:00:00',
-    '2099-02-30T00:00:00Z',
-    4e12,
-    '2001-01-01T00:00:00Z',
-    new Date().toISOString(),
-    [later],
-    '12099-01-01T00:00Z',
-  ]
+  const none = ['', 'tomorrow', '2099-01-31', '2099-01-31T12:00:00', '2099-02-30T00:00:00Z']
+  const past = ['2001-01-01T00:00:00Z', new Date().toISOString()]
+  const times = [...none, ...past, 4e12, [later], '12099-01-01T00:00Z']
   const bad = (body: object): Refusal => [{ call: 'POST /tokens', body }, 400, 'BAD_REQUEST']
   const state = async () => (await tokensOf(ann)).map(({ id }) => id)
   await ann.refused(t, state, [
@@ -161,9 +146,9 @@ await t.test('a token does what its scope has', async (t) => {
 await t.test('a revoked or expired token stops at once, and its use is noted', async (t) => {
   const { json } = await create(ann, { name: 'short <b>lived</b>' })
   const call = links.api(json.token)
-  t.equal((await tokenNamed(ann, json.name))?.last_used_at, null, 'not used yet')
+  const noted = async () => (await tokenNamed(json.name))?.last_used_at
+  t.equal(await noted(), null, 'not used yet')
   await expectStatus(200, call('GET', '/links'))
-  const noted = async () => (await tokenNamed(ann, json.name))?.last_used_at
   t.match(await until(noted, 'the use to be noted'), INSTANT)
   for (const { api } of [bob, root]) {
     refuses(t, await api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'another’s')
@@ -174,7 +159,8 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   await expectStatus(200, call('GET', '/links'), 'still good')
   const gone = await ann.post(revoke)
   t.match(gone, { status: 200, text: /^<section id="tokens"/ })
-  refuses(t, await call('GET', '/links'), [401, 'UNAUTHORIZED', 'unauthorized'])
+  const unauthorized = [401, 'UNAUTHORIZED', 'unauthorized'] as const
+  refuses(t, await call('GET', '/links'), unauthorized)
   const again = await ann.post(revoke, {}, NAVIGATION)
   t.match(again, { status: 404, text: /<!doctype html>[\s\S]*You have no token with this id\./ })
   refuses(t, await ann.api('DELETE', `/tokens/${json.id}`), [404, 'NOT_FOUND'], 'twice')
@@ -188,11 +174,11 @@ await t.test('a revoked or expired token stops at once, and its use is noted', a
   const brief = await create(ann, { name: 'brief', expires_at: '2099-01-31T12:00:00Z' })
   const expiring = links.api(brief.json.token)
   const pass = "update links.tokens set expires_at = now() - interval '1 ms' where id = $1"
-  await run(url, pass, [brief.json.id])
+  await query(pass, [brief.json.id])
   const expired = await expiring('GET', '/links')
-  refuses(t, expired, [401, 'UNAUTHORIZED', 'unauthorized'])
+  refuses(t, expired, unauthorized)
   t.match(expired.headers['www-authenticate'], /error="invalid_token".*the token has expired/)
-  t.ok(await tokenNamed(ann, 'brief'), 'it is still listed')
+  t.ok(await tokenNamed('brief'), 'it is still listed')
 })
 
 await t.test('a user has a thousand tokens at most', async (t) => {
@@ -200,7 +186,7 @@ await t.test('a user has a thousand tokens at most', async (t) => {
   const old = `insert into links.tokens (user_id, name, scope, token_hash, created_at)
     select id, 'old', 'read', sha256(convert_to(email || n, 'UTF8')), now()
       from links.users, generate_series(2, 999) n where id = $1`
-  await run(url, old, [full.id])
+  await query(old, [full.id])
   const make = () => create(full, { name: 'more' })
   const answers = await Promise.all(Array.from({ length: 10 }, make))
   const [made, ...late] = answers.toSorted((a, b) => a.status - b.status)
@@ -213,7 +199,7 @@ await t.test('a user has a thousand tokens at most', async (t) => {
   await expectStatus(204, full.api('DELETE', `/tokens/${made?.json.id}`))
   const expire = `update links.tokens set expires_at = now()
     where name = 'old' and user_id = (select id from links.users where email = $1)`
-  await run(url, expire, [full.email])
+  await query(expire, [full.email])
   await expectStatus(201, make(), 'there is room again')
   t.equal((await tokensOf(full)).length, 1_000, 'expired ones stay listed')
   await expectStatus(201, make(), 'and make room when there is none')
@@ -236,13 +222,13 @@ await t.test('the form makes a token, shows it this once, and says how it is use
     headers: { Authorization },
   })
   await expectStatus(403, links.api(token)('POST', '/links', {}), 'within its scope')
-  const lives = Date.parse((await tokenNamed(ann, 'laptop'))?.expires_at ?? '') - before
+  const lives = Date.parse((await tokenNamed('laptop'))?.expires_at ?? '') - before
   t.ok(lives >= 7 * DAY_MS && lives < 7 * DAY_MS + 60_000, 'for seven days')
   // The transcripts of these pages are searched for the token as well.
   t.match(await ann.text(PATH), '<bdi>laptop</bdi>')
 
   tokenIn(await post(ann, { name: 'no fields' }))
-  t.match(await tokenNamed(ann, 'no fields'), { scope: 'full', expires_at: null })
+  t.match(await tokenNamed('no fields'), { scope: 'full', expires_at: null })
   const creates = await post(ann, { name: 'ci', scope: 'create', expires: '' })
   tokenIn(creates)
   t.match(creates.text, '&quot;slug&quot;', 'a command within its scope')
@@ -252,8 +238,7 @@ await t.test('the form refuses what the API refuses, and keeps what was typed', 
   const many = (await tokensOf(ann)).length
   await expectStatus(403, post(ann, { name: 'x' }, CROSS_SITE))
   const typed = { name: '"><script>alert(1)</script>', scope: 'create', expires: 'soon' }
-  const { status, text } = await post(ann, typed, NAVIGATION)
-  t.equal(status, 400)
+  const { text } = await expectStatus(400, post(ann, typed, NAVIGATION))
   for (const part of [
     '<!doctype html>',
     'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"',
@@ -266,7 +251,7 @@ await t.test('the form refuses what the API refuses, and keeps what was typed', 
   const nobody = visitorAt(links.base, '')
   const page = await nobody.get(PATH, NAVIGATION)
   t.match(page, { status: 403, text: 'You are not signed in' })
-  const row = await tokenNamed(ann, 'laptop')
+  const row = await tokenNamed('laptop')
   for (const path of [PATH, `${PATH}/${row?.id}/revoke`]) {
     await expectStatus(403, nobody.post(path, { name: 'x' }))
   }

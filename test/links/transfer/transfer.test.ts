@@ -1,29 +1,28 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
   identity,
   makeLink,
   NAVIGATION,
-  pageUser,
+  openPages,
   slugsIn,
-  startPages,
+  slugsOf,
   type Headers,
+  type Link,
 } from '../../helpers/links.ts'
 import { ROOT } from '../../helpers/program.ts'
-import { expectStatus, refuseAll, refuses } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses, type Refusal } from '../../helpers/refusals.ts'
 
 // The page that imports a file, and the operation of the API.
 
-const [, postgres] = backends
 const PATH = '/-/admin/import'
 const API = '/api/v1/admin/import'
 
-const links = await startPages(t, postgres)
-const eve = await pageUser(links, 'eve', { admin: true })
-const ann = await pageUser(links, 'ann')
+const links = await openPages(t)
+const eve = await links.user('eve', { admin: true })
+const ann = await links.user('ann')
 const yourls = await readFile(join(ROOT, 'test/fixtures/link-exports/yourls.csv'), 'utf8')
 
 /** What the page's form sends; a file has a name. */
@@ -53,18 +52,15 @@ function hiddenIn(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value]))
 }
 
-async function sendFile(
-  body: string | Uint8Array,
-  query = '',
-  headers: Headers = { authorization: `Bearer ${eve.token}` },
-) {
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+async function sendFile(body: string | Uint8Array, query = '', headers = bearer(eve.token)) {
   return request(`${links.base}${API}${query}`, { method: 'POST', body, headers })
 }
 
-/** Every link that there is, with its history. */
+/** Every link that there is. */
 async function state() {
-  const { json } = await eve.api<{ links: readonly { id: string }[] }>('GET', '/admin/links')
-  return json.links
+  return (await eve.read<{ links: readonly Link[] }>('/admin/links')).links
 }
 
 await t.test('a file is previewed, then imported', async (t) => {
@@ -96,8 +92,8 @@ await t.test('a file is previewed, then imported', async (t) => {
   t.match(done, { status: 200, text: 'Imported 3 links of 4 from a file of YOURLS' })
   t.same(slugsIn(await eve.text('/-/')).toSorted(), ['gone', 'handbook', 'new-hires'])
   const [link] = await state()
-  const history = await eve.api('GET', `/links/${link?.id}/history`)
-  t.match(history.json, { changes: [{ action: 'imported', actor: eve.email }] })
+  const history = await eve.read(`/links/${link?.id}/history`)
+  t.match(history, { changes: [{ action: 'imported', actor: eve.email }] })
 
   const again = await sendForm({ file })
   t.match(again.text, /3 there already, the same[^]*There is nothing to import/)
@@ -114,9 +110,9 @@ await t.test('pasted text, updates, and owners who are new', async (t) => {
   const seen = await sendForm({ text, owner: ann.email, update: 'true', create_users: 'true' })
   t.match(seen.text, /1 would be created.*1 would be updated.*1 user would be added/s)
   await sendForm(hiddenIn(seen.text))
-  const updated = await eve.api('GET', `/links/${old.id}`)
-  t.match(updated.json, { url: 'https://new.test/', owners: [{ email: eve.email }] })
-  t.match((await eve.get('/-/admin/users')).text, 'zoe@example.com')
+  const updated = await eve.read(`/links/${old.id}`)
+  t.match(updated, { url: 'https://new.test/', owners: [{ email: eve.email }] })
+  t.match(await eve.text('/-/admin/users'), 'zoe@example.com')
 })
 
 await t.test('a page only shows the first lines', async (t) => {
@@ -129,7 +125,7 @@ await t.test('a page only shows the first lines', async (t) => {
 
 await t.test('what the page refuses, it says beside the form', async (t) => {
   const before = await state()
-  const cases: readonly (readonly [Parameters<typeof sendForm>[0], number, string])[] = [
+  for (const [fields, status, text] of [
     [{}, 400, 'or paste its text'],
     [{ text: 'a,b\n1,2\n' }, 400, 'The file has the columns a, b. A link needs slug and url'],
     [{ text: yourls, owner: 'ann' }, 400, 'must be an e-mail address'],
@@ -137,8 +133,7 @@ await t.test('what the page refuses, it says beside the form', async (t) => {
     [{ file: new Uint8Array(2 ** 20 + 1) }, 413, 'more than 1024 KiB'],
     [{ text: `slug,url\n${'aa,b\n'.repeat(10_001)}` }, 413, 'more than 10,000 links'],
     [{ text: yourls, step: 'other' }, 400, 'Import'],
-  ]
-  for (const [fields, status, text] of cases) {
+  ] as const) {
     for (const step of ['preview', 'import']) {
       const answer = await sendForm({ step, ...fields })
       t.match(answer, { status, text }, text)
@@ -173,15 +168,11 @@ await t.test('the API imports a file as it is', async (t) => {
     ],
   }
   t.match(dry.json(), { dry_run: true, ...report })
-  const { columns } = dry.json<{
-    columns: readonly { column: string; becomes: string | null }[]
-  }>()
-  const becomes = columns.map((one) => `${one.column}: ${one.becomes}`)
-  t.equal(
-    becomes.join(', '),
-    'Link: slug, Custom Link: slug, Date created: created_at, Title: title, Destination URL: url, Engagements: null, Status: archived',
-  )
-  t.match(await eve.read('/links?q=spring'), { links: [] }, 'nothing is written')
+  const { columns } = dry.json<{ columns: readonly { column: string; becomes: string }[] }>()
+  const becomes = columns.map((one) => `${one.column}: ${one.becomes}`).join(', ')
+  const first = 'Link: slug, Custom Link: slug, Date created: created_at, Title: title'
+  t.equal(becomes, `${first}, Destination URL: url, Engagements: null, Status: archived`)
+  t.same(await slugsOf(eve, '/links?q=spring'), [], 'nothing is written')
   t.match((await sendFile(file)).json(), { dry_run: false, ...report })
   const changed = `slug,url\nspring,https://else.test/\n`
   t.match((await sendFile(changed)).json(), { totals: { conflict: 1 } })
@@ -190,59 +181,40 @@ await t.test('the API imports a file as it is', async (t) => {
     'slug,url,owner\nof-ann,https://ann.test/,\nof-yan,https://y.test/,yan@example.com\n'
   const people = `?owner=${ann.email}&create_users=true`
   t.match((await sendFile(owned, people)).json(), { totals: { created: 2, users: 1 } })
-  t.match(await ann.read('/links?q=of-ann'), { links: [{ slug: 'of-ann' }] })
+  t.same(await slugsOf(ann, '/links?q=of-ann'), ['of-ann'])
 })
 
 await t.test('what the API refuses changes nothing', async (t) => {
   const read = await links.token(eve.email, { scope: 'read' })
-  const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
-  const call = (query = '') => `POST ${API}${query}`
+  const call = `POST ${API}`
+  const meant =
+    'A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt'
+  /** A file that is no list of links, and why. */
+  const bad = (body: string, text: string): Refusal => [{ call, body }, 400, 'BAD_REQUEST', text]
   await refuseAll(t, { service: 'links', base: links.base, headers: bearer(eve.token), state }, [
+    bad('', 'The file is empty: it has no header and no links'),
+    bad('a,b\n', `The file has the columns a, b. ${meant}`),
+    bad('[{"a": 1}]', `The file is JSON, and its links have a. ${meant}`),
+    bad('slug,url,"x', 'The first line a quoted field is never closed; nothing after it was read'),
+    [`${call}?dry_run=maybe`, 400, 'BAD_REQUEST', 'dry_run must be true or false'],
     [
-      { call: call(), body: '' },
-      400,
-      'BAD_REQUEST',
-      'The file is empty: it has no header and no links',
-    ],
-    [
-      { call: call(), body: 'a,b\n' },
-      400,
-      'BAD_REQUEST',
-      'The file has the columns a, b. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
-    ],
-    [
-      { call: call(), body: '[{"a": 1}]' },
-      400,
-      'BAD_REQUEST',
-      'The file is JSON, and its links have a. A link needs slug and url, or the columns of golink, YOURLS, Dub, Bitly, Rebrandly, Trotto, GoLinks, Shlink, kutt',
-    ],
-    [
-      { call: call(), body: 'slug,url,"x' },
-      400,
-      'BAD_REQUEST',
-      'The first line a quoted field is never closed; nothing after it was read',
-    ],
-    [
-      { call: call('?dry_run=maybe'), body: yourls },
-      400,
-      'BAD_REQUEST',
-      'dry_run must be true or false',
-    ],
-    [
-      { call: call('?owner=x'), body: yourls },
+      { call: `${call}?owner=x`, body: yourls },
       400,
       'BAD_REQUEST',
       'owner must be an e-mail address of 254 characters at most',
     ],
-    [{ call: call(), body: Buffer.alloc(2 ** 20 + 1) }, 413, 'BODY_TOO_LARGE'],
-    [{ call: call(), body: `slug,url\n${'a,b\n'.repeat(10_001)}` }, 413, 'BODY_TOO_LARGE'],
-    [{ call: call(), body: yourls, headers: bearer(ann.token) }, 403, 'FORBIDDEN'],
+    [{ call, body: Buffer.alloc(2 ** 20 + 1) }, 413, 'BODY_TOO_LARGE'],
+    [{ call, body: `slug,url\n${'a,b\n'.repeat(10_001)}` }, 413, 'BODY_TOO_LARGE'],
+    [{ call, body: yourls, headers: bearer(ann.token) }, 403, 'FORBIDDEN'],
     [
-      { call: call(), body: yourls, headers: bearer(read) },
+      { call, body: yourls, headers: bearer(read) },
       403,
       'FORBIDDEN',
       'this token has scope read, which does not reach here',
     ],
   ])
-  refuses(t, await sendFile(yourls, '', {}), [401, 'UNAUTHORIZED'])
+  refuses(t, await request(links.base + API, { method: 'POST', body: yourls }), [
+    401,
+    'UNAUTHORIZED',
+  ])
 })

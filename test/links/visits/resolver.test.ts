@@ -152,17 +152,10 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
   await makeLink(ann, 'team-docs', { url: 'https://docs.test/team?x=1#top' })
   await makeLink(ann, 'team', { url: 'https://team.test/' })
   await makeLink(ann, 'a1', { url: 'http://intranet' })
+  const spellings =
+    'team-docs Team_Docs TEAM-DOCS team-docs/ team-docs. team-docs!? team-docs) team-docs- team%2Ddocs %54eam-docs'
   for (const spelling of [
-    'team-docs',
-    'Team_Docs',
-    'TEAM-DOCS',
-    'team-docs/',
-    'team-docs.',
-    'team-docs!?',
-    'team-docs)',
-    'team-docs-',
-    'team%2Ddocs',
-    '%54eam-docs',
+    ...spellings.split(' '),
     'team-docs%E2%80%A6',
     // Signs that nobody sees or means: a soft hyphen, a space without width, another dash, a second slash.
     'te%C2%ADam-d%E2%80%8Bocs',
@@ -180,9 +173,7 @@ await t.test('a slug in every spelling leads to its link', async (t) => {
 
 await t.test('a redirect says what it must and nothing more', async (t) => {
   for (const method of ['GET', 'HEAD']) {
-    const { status, headers, text } = await request(`${base}/docs`, { method })
-    t.equal(status, 302)
-    t.equal(text, '')
+    const { headers } = await expectStatus(302, request(`${base}/docs`, { method }))
     t.match(headers, {
       location: 'https://docs.test/a',
       'cache-control': 'no-store',
@@ -275,10 +266,10 @@ await t.test('further segments and queries', async (t) => {
 })
 
 await t.test('a long name of nothing but signs is looked through once at most', async (t) => {
-  const slug = 'docs'
-  t.equal(await leadsTo(base, `/${slug}${'.'.repeat(100)}`), 'https://docs.test/a')
-  t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}`), 404)
-  t.equal(await leadsTo(base, `/${slug}${'!'.repeat(10_000)}a`), 404)
+  t.equal(await leadsTo(base, `/docs${'.'.repeat(100)}`), 'https://docs.test/a')
+  for (const end of ['', 'a']) {
+    t.equal(await leadsTo(base, `/docs${'!'.repeat(10_000)}${end}`), 404)
+  }
 })
 
 await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
@@ -294,9 +285,9 @@ await t.test('a Location of over 8,192 bytes is not sent', async (t) => {
   t.equal(await leadsTo(base, `/rockets/${short}`), `https://x.test/${rest}/${short}`)
   t.equal(await leadsTo(base, '/places/1234567890'), `https://x.test/${'1234567890'.repeat(600)}`)
   for (const path of [`/rockets/${long}`, `/rockets?q=${long}`, `/places/${short}`]) {
-    const page = await visit(base, path)
-    t.match([page.status, page.headers.location], [414, undefined], path.slice(0, 20))
-    t.match(page.text, 'too long')
+    const headers = { location: undefined }
+    const refused = { status: 414, headers, text: 'too long' }
+    t.match(await visit(base, path), refused, path.slice(0, 20))
   }
   const search = `/-/go?q=rockets/${'+'.repeat(4_000)}x`
   t.match(await visit(base, search), { status: 414, text: 'too long' }, 'nor by the search')
@@ -314,7 +305,6 @@ await t.test('no visit reaches what is reserved', async (t) => {
     t.equal(await leadsTo(base, `/${slug}/more`), 404, `${slug}/more`)
     await expectStatus(404, request(`${base}/${slug}`, { method: 'POST' }), `POST ${slug}`)
   }
-  await expectStatus(200, request(`${base}/healthz`))
-  await expectStatus(200, request(`${base}/metrics`))
+  for (const path of ['/healthz', '/metrics']) await expectStatus(200, visit(base, path))
   t.equal(await leadsTo(base, '/-/nothing'), 404)
 })

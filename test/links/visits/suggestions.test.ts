@@ -9,14 +9,13 @@ import {
   visitorAt,
   type Visitor,
 } from '../../helpers/links.ts'
-import { expectStatus } from '../../helpers/refusals.ts'
+import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
 const DESCRIPTION = '/-/opensearch.xml'
 const HOME = { status: 302, headers: { location: '/-/' } }
 
-function go(who: Visitor, q: string): ReturnType<Visitor['get']> {
-  return who.get(`/-/go?${new URLSearchParams({ q }).toString()}`, NAVIGATION)
-}
+const go = (who: Visitor, q: string) =>
+  who.get(`/-/go?${new URLSearchParams({ q }).toString()}`, NAVIGATION)
 
 /** The names that a browser's search offers for a text, with what else the answer says. */
 async function offers(who: Visitor, q: string, headers = {}) {
@@ -32,8 +31,7 @@ const eve = await links.user('eve', { admin: true })
 const nobody = visitorAt(links.base, '')
 await makeLink(ann, 'docs', { title: 'The "docs" <b>', append_path: true, tags: ['handbook'] })
 await makeLink(ann, 'docs-hidden', { visibility: 'private' })
-const shared = await makeLink(ann, 'docs-secure', { visibility: 'secure' })
-await ann.api('POST', `/links/${shared.id}/shares`, { email: bob.email })
+await makeLink(ann, 'docs-secure', { visibility: 'secure', shares: [bob.email] })
 
 await t.test(
   'the search of browsers leads to the link, with its path, and never away',
@@ -68,12 +66,8 @@ await t.test(
     for (const q of [`http://127.0.0.1:${port}/docs`, 'https://x.test/docs']) {
       await expectStatus(200, go(ann, q), 'another place')
     }
-    for (const q of [
-      '//evil.test',
-      'https://evil.test/',
-      '\\\\evil.test',
-      'docs/../..//evil.test',
-    ]) {
+    const evil = ['//evil.test', 'https://evil.test/', '\\\\evil.test', 'docs/../..//evil.test']
+    for (const q of evil) {
       const { status, headers } = await go(ann, q)
       if (status !== 302) t.equal(status, 200, q)
       else t.equal(new URL(headers.location ?? '', links.base).origin, links.base, q)
@@ -101,11 +95,11 @@ await t.test('only what the visitor may see is suggested', async (t) => {
     [eve, ['docs', 'docs-hidden', 'docs-secure']],
     [nobody, ['docs']],
   ] as const) {
-    const found = await offers(who, 'doc')
-    t.same([found.text, found.names], ['doc', names])
+    const { answer, text, names: offered } = await offers(who, 'doc')
+    t.same([text, offered], ['doc', names])
     const type = 'application/x-suggestions+json'
     const headers = { 'content-type': type, 'cache-control': 'no-store' }
-    t.match(found.answer, { status: 200, headers })
+    t.match(answer, { status: 200, headers })
     const page = await go(who, 'doc')
     const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
     t.same(named, names, 'nor shown on the page')
@@ -158,7 +152,7 @@ await t.test('the description names addresses of this place', async (t) => {
     await expectStatus(403, ann.get(path, { host: 'evil.test' }), path)
     if (path === DESCRIPTION) continue
     const twice = await ann.get(`${path}&q=other`)
-    t.match(twice.json(), { error: 'q may be given once.', code: 'BAD_REQUEST' }, path)
+    refuses(t, twice, [400, 'BAD_REQUEST', 'q may be given once.'], path)
   }
   const named = { LINKS_BASE_URL: 'https://go.example.com', LINKS_SHORT_KEYWORD: 'to' }
   const { base } = await openLinks(t, { ...links.env, ...named })
@@ -198,7 +192,8 @@ await t.test('an unknown name: titles and parts of slugs', async (t) => {
 })
 
 await t.test('fields complete what is typed', async (t) => {
-  const [cid, dora] = [await links.user('cid'), await links.user('dora')]
+  const cid = await links.user('cid')
+  const dora = await links.user('dora')
   const fay = await links.user('fay')
   const { id: own } = await makeLink(cid, 'own', { tags: ['wiki', 'work'] })
   await makeLink(dora, 'open', { tags: ['well-known'] })
