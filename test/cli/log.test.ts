@@ -119,7 +119,7 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
     services: ['hooks'],
     program,
   })
-  await server.stop()
+  t.same(await server.stop(), { code: 0, signal: null }, 'SIGTERM ends it in order')
   const levels = server.logs().map((text) => {
     const { level }: { level: string } = JSON.parse(text.slice(3))
     return `${text.slice(0, 3)} ${level}`
