@@ -172,7 +172,7 @@ t.test(
     const file = join(await temporaryFolder(t, 'env'), 'gatehouse.env')
     const [first, second] = [secret('first'), secret('second')]
     /** As an editor or a deployment does it: a new file takes the old one's name. */
-    function change(text: string): void {
+    function change(text: string) {
       writeFileSync(`${file}.new`, text)
       renameSync(`${file}.new`, file)
     }
@@ -217,7 +217,7 @@ t.test(
 )
 
 /** Status of a delivery to the code host's receiver, signed with `key`. */
-async function delivery(base: string, key: string): Promise<number> {
+async function delivery(base: string, key: string) {
   // A known body would be answered like the first time.
   const body = JSON.stringify({ count: (count += 1) })
   return (

@@ -26,15 +26,16 @@ const { base, env } = await startHooks(t, postgres, {
 })
 await addProvider(base, 'ci', { open: true })
 const from = ['--from', base]
+const LIST = ['events', 'list', ...from]
 const BYTES = Buffer.from([0xff, 0x00, 0x0d, 0x0a, 0x1b, 0x5b, 0x41])
 
-async function send(body: string | Uint8Array, type: string): Promise<number> {
+async function send(body: string | Uint8Array, type: string) {
   return (await post(base, 'generic/ci', body, { 'X-Event-Type': type })).json<Ack>().id
 }
 
 /** The ids that `events list` gives. */
-async function listed(...args: readonly string[]): Promise<readonly number[]> {
-  const { code, stdout, stderr } = await runCli(['events', 'list', ...from, '--json', ...args])
+async function listed(...args: readonly string[]) {
+  const { code, stdout, stderr } = await runCli([...LIST, '--json', ...args])
   t.same({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
   const events: readonly { id: number }[] = JSON.parse(stdout)
   return events.map(({ id }) => id)
@@ -45,7 +46,7 @@ const second = await send(BYTES, 'bytes')
 const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 
 await t.test('list: a table, JSON, and the filters of the log', async (t: Test) => {
-  const { stdout } = await runOk(['events', 'list', ...from])
+  const { stdout } = await runOk(LIST)
   const [head = '', ...rows] = stdout.trimEnd().split('\n')
   t.match(head, /^ID +RECEIVED +PROVIDER +TYPE +TRUST +SIZE$/)
   t.match(rows, [
@@ -238,7 +239,7 @@ await t.test('a token from a file or standard input', async (t) => {
   const { token } = await addEndpoint(base, 'agent')
   const file = join(await temporaryFolder(t), 'token')
   writeFileSync(file, `${token}\n`)
-  const list = ['events', 'list', ...from, '--json', '--token']
+  const list = [...LIST, '--json', '--token']
   await runOk([...list, '-'], { input: `${token}\n` })
   const follower = openFollow(t, [...from, '--limit', '1', '--token', file])
   await until(() => follower.ids().length === 1, 'the stored one')
@@ -271,7 +272,7 @@ await t.test('the server of the configuration, or the one that is named', async 
     [{ args: 'events list', env: unset }, 1, unknown],
     [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, unknown],
     ['events', 2, 'Missing action: one of list, show, payload'],
-    ...refusedRows(`events list --from ${base}`, 2, [
+    ...refusedRows(LIST.join(' '), 2, [
       ['--limit 0', '--limit must be'],
       ['--since x', '--since must be an event id or a time'],
       ['--json-member x', '--json-member must be path=value'],
@@ -279,7 +280,7 @@ await t.test('the server of the configuration, or the one that is named', async 
       ['--verified maybe', '--verified must be true or false'],
       ['--follow --until 1h', '--follow takes no --text'],
     ]),
-    [['events', 'list', ...from, '--header', 'a b'], 2, '--header must be name or name=value'],
+    [[...LIST, '--header', 'a b'], 2, '--header must be name or name=value'],
     ['events list --from ftp://x', 2, '--from must be'],
     [`events show 999999 --from ${base}`, 1, noEvent],
     [`events payload 999999 --from ${base}`, 1, noEvent],

@@ -30,7 +30,7 @@ function logged({ logs }: ServerProcess, msg: string) {
 }
 
 /** The process of an instance. */
-function processOf({ pid }: ServerProcess, number: number): number {
+function processOf({ pid }: ServerProcess, number: number) {
   const children = childrenOf(pid)
   const found = children.find((child) =>
     readFileSync(`/proc/${child}/environ`, 'utf8').includes(`GATEHOUSE_INSTANCE=${number}\0`),
@@ -47,7 +47,7 @@ async function metricsOf({ hooks }: ServerProcess) {
 }
 
 /** How many instances have answered for their metrics. */
-async function answered(server: ServerProcess): Promise<number> {
+async function answered(server: ServerProcess) {
   const samples = (await metricsOf(server)).get('gatehouse_instances')?.samples ?? []
   return samples.find(({ labels }) => labels.includes('answered'))?.value ?? 0
 }

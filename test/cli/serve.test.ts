@@ -99,7 +99,7 @@ t.test('compiled modules are kept where no other user can write', async (t) => {
   // Only what gatehouse.js does counts, not what it starts.
   copyFileSync(join(ROOT, 'gatehouse.js'), join(home, 'gatehouse.mjs'))
   writeFileSync(join(home, 'server.ts'), `process.stdout.write('started')\n`)
-  async function kept(cache: string): Promise<number> {
+  async function kept(cache: string) {
     const env = { HOME: home, XDG_CACHE_HOME: join(home, cache), NODE_COMPILE_CACHE: '' }
     const options = { program: [process.execPath, join(home, 'gatehouse.mjs')], env }
     t.match(await runCliProcess([], options), { code: 0, stdout: 'started', stderr: '' })

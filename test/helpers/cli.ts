@@ -116,8 +116,12 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
     stderr: (text) => (stderr += text),
     stop: asked.promise,
   })
+  let isOver = false
+  const note = (): void => void (isOver = true)
+  ended.then(note, note)
   const stop = (): Promise<number> => {
-    asked.resolve('SIGTERM')
+    // What has ended hears no signal.
+    if (!isOver) asked.resolve('SIGTERM')
     return ended
   }
   t.teardown(stop)
