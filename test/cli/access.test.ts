@@ -47,7 +47,7 @@ t.test('provider and endpoint beside a server', async (t) => {
   }
 
   const added = await run(env, 'provider add ci')
-  t.match(added, { stderr: 'generic:ci created, disabled' })
+  t.match(added, { stderr: /generic:ci created, disabled.*provider enable ci/ })
   const first = madeBy(t, added)
   await delivers('ci', first, 403)
   const rotated = await run(env, 'provider rotate generic:ci --overlap 0')

@@ -319,13 +319,16 @@ t.test(
     const folder = await temporaryFolder(t, 'ends')
     const script = `echo "$GATEHOUSE_EVENT_HEADERS" >> "$1/seen"; trap '' INT TERM; ${long}; :`
     for (const code of [0, 1]) {
-      const forwarder = await connected(startForward(t, shell('ends', script, folder)))
+      const words = shell('ends', script, folder)
+      // Two signals end a process.
+      const own = code === 1 ? startForward(t, words) : undefined
+      const forwarder = await connected(own ?? openForward(t, words))
       if (code === 0) await send()
       await until(() => linesOf(join(folder, 'seen')).length === code + 1, 'the program to run')
-      // The command line of the forwarder has these words, too, and that of the shell.
-      await until(() => sleepers().length === 3, 'it to sleep')
-      process.kill(forwarder.pid, 'SIGINT')
-      if (code === 1) process.kill(forwarder.pid, 'SIGTERM')
+      // The command line of the shell has these words, too, and that of a forwarder in a process.
+      await until(() => sleepers().length === 2 + code, 'it to sleep')
+      if (own === undefined) void forwarder.stop()
+      else for (const signal of ['SIGINT', 'SIGTERM']) process.kill(own.pid, signal)
       t.same(await forwarder.exited, { code, signal: null })
       await until(() => sleepers().length === 0, 'the end of the program')
       const [file = ''] = linesOf(join(folder, 'seen')).slice(-1)
