@@ -164,7 +164,8 @@ t.test('a name of golink becomes a slug that visitors find', async (t) => {
     links.map(({ slug }) => slug),
     ['edge', 'half', 'my-team-wiki', 'plain', 'when'],
   )
-  t.not(links[3]?.['created_at'].getUTCFullYear(), 1, 'golink did not know the time')
+  // Golink did not know the time, and said it was the year 1.
+  t.ok(Number(links[3]?.['created_at']) > 0)
   const again = await imports(env, input, `${CREATES} --owner amelie@example.com`)
   t.match(again.totals, { created: 1, unchanged: 5, users: 0 }, 'what nobody owned has an owner')
 

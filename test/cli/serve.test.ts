@@ -153,7 +153,7 @@ t.test('an address that can’t be served is one line and code 1', async (t) => 
     at(beyond, { HOOKS_ADDR: '0.0.0.0:0' }),
     at(beyond, { HOOKS_ADDR: '[::]:0' }),
     at('No socket named "web" was passed', { HOOKS_ADDR: 'fd:web' }),
-    at(/nowhere.a\.sock/, { HOOKS_ADDR: 'unix:/nowhere/a.sock' }),
+    at(/\/nowhere\/a\.sock/, { HOOKS_ADDR: 'unix:/nowhere/a.sock' }),
     at('cannot use the data directory /dev/null/data', none),
   ])
 })

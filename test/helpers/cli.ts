@@ -112,8 +112,14 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
   const asked = Promise.withResolvers<string>()
   const ended = runHere(words, env, {
     stdin,
-    stdout: (text) => (stdout += text.toString()),
-    stderr: (text) => (stderr += text),
+    stdout(text) {
+      transcript('log', text, 'cli')
+      stdout += text.toString()
+    },
+    stderr(text) {
+      transcript('log', text, 'cli')
+      stderr += text
+    },
     stop: asked.promise,
   })
   let isOver = false
