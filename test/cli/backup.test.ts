@@ -35,14 +35,12 @@ t.test('a backup moves a database from a server to the embedded engine', async (
   const source = await postgres.env(t)
   await postgres.query(source, seedStatements({ events: 1_000, links: 60, sessions: 6 }))
   await postgres.query(source, LARGE)
-  const wanted = await contentsOf(postgres, source)
-  for (const { name, rows } of wanted) t.ok(Number(rows) > 0, `${name} has rows`)
-
   const made = await runCli(`backup ${first} --json`, { env: source })
   t.match(made, { code: 0, stderr: /: \d+ bytes\n$/ })
   const { bytes, tables } = JSON.parse(made.stdout)
   const { size, mode } = statSync(first)
   t.same([size, mode & 0o777], [bytes, 0o600], 'for its owner alone')
+  for (const { name, rows } of tables) t.ok(rows > 0, `${name} has rows`)
   t.match(
     tables.find(({ name }: { name: string }) => name === 'hooks.events'),
     { rows: 1_004, sha256: /^[0-9a-f]{64}$/, next_id: 1_006 },
@@ -56,12 +54,14 @@ t.test('a backup moves a database from a server to the embedded engine', async (
     stdout: /^hooks\.events +1004 /m,
     stderr: " restored and verified\nsecrets of 1 target of notices need the key of the backup's ",
   })
-  t.same(await contentsOf(embedded, other), wanted, 'every row of every table is the same')
   t.same(readdirSync(folder), ['first'], 'nothing else is left')
+  await runOk(`backup ${join(folder, 'again')}`, { env: other })
+  const [given, again] = ['first', 'again'].map((name) => readFileSync(join(folder, name)))
+  t.ok(again?.subarray(HEAD).equals(given?.subarray(HEAD) ?? Buffer.of()), 'every row is the same')
 })
 
 /** A database as an older program left it. */
-async function olderDatabase(): Promise<Env> {
+async function olderDatabase() {
   const env = await postgres.emptyEnv(t)
   const db = openClient({ target: env['DATABASE_URL'] ?? '', deadlineMs: 5_000, connections: 1 })
   await migrate(db, 1)
@@ -83,12 +83,8 @@ t.test('a backup of an older database is restored and brought up to date', async
   t.match(restored, { code: 0, stderr: 'applied 0002_links\n' })
   const events = 'select id, payload, external_id from hooks.events order by id'
   t.same(await postgres.query(env, events), await postgres.query(old, events))
-  await refused(
-    t,
-    await postgres.env(t),
-    /^gatehouse: the database was made by a newer version than the backup .*new folder; nothing was changed$/,
-    file,
-  )
+  const newer = 'the database was made by a newer version than the backup (migration '
+  await refused(t, await postgres.env(t), newer, file)
 })
 
 t.test('a backup that has no space for its last bytes is none', async (t) => {
@@ -133,13 +129,10 @@ t.test('a file that is there is kept, one that is replaced is so as a whole', as
   const file = join(await temporaryFolder(t, 'backups'), 'file')
   writeFileSync(file, 'precious')
   const none = { DATABASE_URL: '', GATEHOUSE_DATA_DIR: `${file}-none` }
+  const nothing = `there is no database in ${file}-none: nothing to back up`
   await refuseCommands(t, { env, state: async () => readFileSync(file, 'utf8') }, [
     [`backup ${file}`, 1, `${file} is there already; --force replaces it`],
-    [
-      { args: `backup ${file} --force`, env: none },
-      1,
-      /^gatehouse: there is no database in .*: nothing to back up$/,
-    ],
+    [{ args: `backup ${file} --force`, env: none }, 1, nothing],
   ])
   await runOk(`backup ${file} --force`, { env })
   t.match(readFileSync(file, 'utf8').slice(0, 18), 'gatehouse backup 1')
@@ -174,7 +167,7 @@ function resealed(change: (text: string) => string, format = 'gatehouse backup 1
 }
 
 t.test('a file that is not as it was made is refused before anything is opened', async (t) => {
-  const altered = (at: number): Buffer => {
+  const altered = (at: number) => {
     const copy = Buffer.from(bytes)
     copy[at] = (copy[at] ?? 0) ^ 1
     return copy
@@ -244,7 +237,7 @@ t.test('a file that says what is not so, or does harm, leaves nothing', async (t
 })
 
 /** A backup is refused by this database, and leaves it as it was. */
-async function refused(t: Test, env: Env, line: RegExp, file = whole): Promise<void> {
+async function refused(t: Test, env: Env, line: string, file = whole) {
   await refuseCommands(t, { env, state: () => contentsOf(postgres, env) }, [
     [`restore ${file}`, 1, line],
   ])
@@ -253,27 +246,24 @@ async function refused(t: Test, env: Env, line: RegExp, file = whole): Promise<v
 t.test('only an empty database is restored into, and none of another version', async (t) => {
   const env = await postgres.env(t)
   await runCli('user add bob@example.com', { env })
-  await refused(
-    t,
-    env,
-    /^gatehouse: a backup is restored into an empty database, but audit\.changes holds rows already: set GATEHOUSE_DATA_DIR .*$/,
-  )
+  const full = 'a backup is restored into an empty database, but'
+  await refused(t, env, `${full} audit.changes holds rows already: set GATEHOUSE_DATA_DIR `)
   t.match(await runCli(`restore ${whole}`, { env: source }), {
     code: 0,
     stderr: 'is what the database has already\n',
   })
   await postgres.query(env, 'delete from audit.changes')
-  await refused(t, env, /links\.users holds rows already/)
+  await refused(t, env, `${full} links.users holds rows already`)
   // As the first start leaves it.
   const started = await runCli(`restore ${whole}`, { env: await postgres.env(t) })
   t.match(started, { code: 0, stderr: ' restored and verified\n' })
 
   const newer = await postgres.env(t)
   await postgres.query(newer, `insert into gatehouse.migrations values (9999, '9999_future', '')`)
-  await refused(t, newer, /^gatehouse: The database has migration 9999_future, .* newer/)
+  await refused(t, newer, 'The database has migration 9999_future, ')
 
   const older = await olderDatabase()
   await postgres.query(older, `insert into hooks.endpoints values ('a', sha256('a'), true)`)
-  await refused(t, older, /but hooks\.endpoints holds rows already: /)
+  await refused(t, older, `${full} hooks.endpoints holds rows already: `)
   t.same(await postgres.query(older, LEVEL), [{ level: 1 }], 'not migrated either')
 })

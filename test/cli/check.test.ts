@@ -33,7 +33,7 @@ async function finds(
   code: 0 | 1,
   lines: Found,
   services: readonly string[] = [],
-): Promise<void> {
+) {
   const found = await check({ ...data, ...env }, services)
   t.equal(found.code, code, JSON.stringify(lines))
   for (const [what, wanted] of Object.entries(lines)) {
@@ -89,12 +89,10 @@ t.test('signing secrets that the present key opens, or not', async (t) => {
   const env = { ...FREE, ...(await postgres.env(t)) }
   const first = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
   const other = { ...env, GATEHOUSE_SECRET_KEY: secretKey() }
-  const signing = async (env: Env, ...args: readonly string[]) => {
-    const { code, stdout, stderr } = await runCli(args, { env, secretShown: true })
-    t.equal(code, 0, stderr)
-    keepSecret('signing', stdout.trim())
+  const signing = async (env: Env, words: string) => {
+    keepSecret('signing', (await runOk(words, { env, secretShown: true })).stdout.trim())
   }
-  await signing(first, 'provider', 'add', 'one', '--signed')
+  await signing(first, 'provider add one --signed')
   await finds(t, first, 0, { 'signing secrets': ['ok 1 can be read'] })
   for (const [present, problem] of [
     [other, 'sealed with another key'],
@@ -107,7 +105,7 @@ t.test('signing secrets that the present key opens, or not', async (t) => {
       ],
     })
   }
-  await signing(other, 'provider', 'rotate', 'one', '--overlap', '1h')
+  await signing(other, 'provider rotate one --overlap 1h')
   await finds(t, other, 0, { 'generic:one': ['warn its previous signing secret'] })
 })
 
@@ -149,8 +147,7 @@ t.test('files with secrets are not for everybody', async (t) => {
   await writeFile(own, secret('credential'), { mode: 0o440 })
   await finds(t, env, 0, { 'secret files': [`ok ${credentials}`] })
   await chmod(own, 0o444)
-  const line = new RegExp(`^warn everybody on this host may read ${own},`)
-  await finds(t, env, 0, { 'secret files': [line] })
+  await finds(t, env, 0, { 'secret files': [`warn everybody on this host may read ${own},`] })
 })
 
 t.test('each wrong value has its line, and the rest is looked at', async (t) => {
@@ -164,7 +161,7 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
   }
   await finds(t, wrong, 1, {
     configuration: [
-      /^fail DATABASE_URL is not valid .*expected a postgres:/,
+      'fail DATABASE_URL is not valid',
       'fail HOOKS_ADDR is not valid',
       'fail HOOKS_FRESHNESS_S is not valid',
       'warn unknown in the environment and ignored: OPS_X; see gatehouse help settings for the names that count',
@@ -195,7 +192,9 @@ t.test('each wrong value has its line, and the rest is looked at', async (t) => 
   const unread = await check({ GATEHOUSE_ENV_FILE: '/nowhere/none.env' })
   t.equal(unread.code, 1)
   t.equal(unread.findings.length, 1, 'without the file nothing is known')
-  t.match(unread.about('configuration'), [/^fail The environment file .*none\.env can't be read/])
+  t.match(unread.about('configuration'), [
+    "fail The environment file /nowhere/none.env can't be read",
+  ])
 })
 
 t.test('the data directory: its rights, and whether it is one', async (t) => {
@@ -222,7 +221,7 @@ t.test('the data directory: its rights, and whether it is one', async (t) => {
     env: { ...FREE, GATEHOUSE_DATA_DIR: '/usr/none' },
     program: program.flat(),
   })
-  t.match(stdout, /^FAIL {2}data directory: \/usr can't be written by this user \(EACCES/m)
+  t.match(stdout, "\nFAIL  data directory: /usr can't be written by this user (EACCES")
   t.notMatch(stdout, 'free space')
 })
 
@@ -234,7 +233,7 @@ t.test('room for the data, as far as the bounds go', async (t) => {
 })
 
 /** Listens somewhere until the test ends. */
-async function listen(t: Test, server: Server, where: ListenOptions): Promise<Server> {
+async function listen(t: Test, server: Server, where: ListenOptions) {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(where, resolve)
@@ -330,17 +329,21 @@ t.test('a client that comes while addresses are looked at', async (t) => {
 t.test('a unix socket: its folder, what is there, and how long its path is', async (t) => {
   const folder = await temporaryFolder(t, 'sockets')
   const path = join(folder, 'a.sock')
-  const line = (code: 0 | 1, at: string, text: string | RegExp) =>
+  const line = (code: 0 | 1, at: string, text: string) =>
     finds(t, { HOOKS_ADDR: `unix:${at}` }, code, { HOOKS_ADDR: [text] }, ['hooks'])
   await line(0, path, `ok unix:${path} is free`)
-  await line(1, join(folder, 'none', 'a.sock'), /^fail unix:\/\S+ can't be made \(ENOENT/)
+  await line(
+    1,
+    join(folder, 'none', 'a.sock'),
+    `fail unix:${folder}/none/a.sock can't be made (ENOENT`,
+  )
   const long = join(folder, 'x'.repeat(108))
   await line(1, long, `fail unix:${long} is longer than 107 bytes: choose a shorter path`)
   const file = join(folder, 'file')
   await writeFile(file, '')
   await line(1, file, `fail ${file} is no socket: remove it, or choose another path`)
   const holder = await listen(t, createServer(), { path })
-  await line(1, path, /^fail unix:\/\S+ is held by another program/)
+  await line(1, path, `fail unix:${path} is held by another program`)
   holder.close()
   // Node removes a socket that it closes by the name that it has made: a crash leaves it.
   const crashed = await listen(t, createServer(), { path: `${path}.new` })
@@ -363,13 +366,17 @@ t.test('sockets of systemd, which it passes to the service only', async (t) => {
 })
 
 /** What the server says is what a function of this name in `public` says: it is looked up first. */
-async function overruled(t: Test, functions: string): Promise<Env> {
+async function overruled(t: Test, functions: string) {
   const env = await postgres.emptyEnv(t)
-  const { pathname } = new URL(env['DATABASE_URL'] ?? '')
   await postgres.query(env, functions)
-  const path = `alter database ${pathname.slice(1)} set search_path to public, pg_catalog`
-  await postgres.query(env, path)
+  await setDefault(env, 'search_path to public, pg_catalog')
   return env
+}
+
+/** Sets what holds for each new connection to a database. */
+function setDefault(env: Env, setting: string) {
+  const { pathname } = new URL(env['DATABASE_URL'] ?? '')
+  return postgres.query(env, `alter database ${pathname.slice(1)} set ${setting}`)
 }
 
 t.test('a clock that is more than five seconds off, the round trip taken off', async (t) => {
@@ -391,6 +398,7 @@ t.test('a clock that is more than five seconds off, the round trip taken off', a
 
 t.test('a database that can not be used: check says so, and no command begins', async (t) => {
   const databases = await sharedPostgres()
+  const admin = (text: string) => run(databases.url(), text)
   const unusable = async (env: Env, problem: string, commands: readonly string[]) => {
     const looked = await check(env)
     t.equal(looked.code, 1)
@@ -398,7 +406,7 @@ t.test('a database that can not be used: check says so, and no command begins', 
     t.ok(looked.about('database')[0]?.endsWith(`: ${problem}`))
     t.same(looked.about('migrations'), [], 'nothing else is asked of it')
     for (const command of commands) {
-      const { code, stderr } = await runCli(command.split(' '), { env: { ...FREE, ...env } })
+      const { code, stderr } = await runCli(command, { env: { ...FREE, ...env } })
       t.equal(code, 1, command)
       t.equal(stderr.trim().split('\n').at(-1), `gatehouse: ${problem}`)
     }
@@ -417,17 +425,16 @@ t.test('a database that can not be used: check says so, and no command begins', 
   const name = `latin_${randomUUID().replaceAll('-', '')}`
   latin.pathname = `/${name}`
   t.teardown(() => databases.dropDatabase(latin.href))
-  const create = `create database ${name} template template0 encoding 'LATIN1' locale 'C'`
-  await run(databases.url(), create)
+  await admin(`create database ${name} template template0 encoding 'LATIN1' locale 'C'`)
   const encoding = 'the database has the encoding LATIN1; make one with UTF8'
   await unusable({ ...data, DATABASE_URL: latin.href }, encoding, ['migrate'])
 
   const guest = new URL(await databases.createDatabase())
   const role = `guest_${randomUUID().replaceAll('-', '')}`
-  await run(databases.url(), `create role ${role} login password 'guest'`)
+  await admin(`create role ${role} login password 'guest'`)
   t.teardown(async () => {
     await databases.dropDatabase(guest.href)
-    await run(databases.url(), `drop role ${role}`)
+    await admin(`drop role ${role}`)
   })
   guest.username = role
   guest.password = 'guest'
@@ -435,36 +442,34 @@ t.test('a database that can not be used: check says so, and no command begins', 
   const right = 'the role may not create the extension pg_trgm: grant it CREATE on the database'
   await unusable(env, right, ['serve links', 'migrate'])
   // The remedy that the line names.
-  await run(databases.url(), `grant create on database ${guest.pathname.slice(1)} to ${role}`)
+  await admin(`grant create on database ${guest.pathname.slice(1)} to ${role}`)
   await runOk('migrate', { env })
-  await run(databases.url(), `revoke create on database ${guest.pathname.slice(1)} from ${role}`)
+  await admin(`revoke create on database ${guest.pathname.slice(1)} from ${role}`)
   await finds(t, env, 0, { database: ['ok '] })
 
   const standby = await postgres.env(t)
-  const { pathname } = new URL(standby['DATABASE_URL'] ?? '')
-  const only = `alter database ${pathname.slice(1)} set default_transaction_read_only to on`
-  await postgres.query(standby, only)
+  await setDefault(standby, 'default_transaction_read_only to on')
   await finds(t, standby, 1, {
-    database: [/^fail .* takes no writes: give the primary in DATABASE_URL$/],
+    database: [/^fail .* takes no writes: give the primary in DATABASE_URL/],
   })
 })
 
 t.test('the broker of the queue, which no start waits for', async (t) => {
   const redis = await startRedis(t)
-  const { host, password } = new URL(redis.url)
+  const { host } = new URL(redis.url)
   const queue = (url: string, lines: Found, ...services: readonly string[]) =>
     finds(t, { HOOKS_QUEUE_CHANNELS: 'orders', HOOKS_QUEUE_URL: url }, 0, lines, services)
   await queue(redis.url, { queue: [`ok redis://${host} answers`] })
   await queue(redis.url, { queue: [] }, 'links')
   await queue(`redis://:wrong@${host}`, {
-    queue: [/^warn redis:\/\/[\d.:]+ does not answer \(WRONGPASS/],
+    queue: [`warn redis://${host} does not answer (WRONGPASS`],
   })
   redis.freeze()
-  const silent = /does not answer \(Redis has not answered within 2000 ms\)/
-  await queue(redis.url, { queue: [new RegExp(`^(?!.*${password}).*${silent.source}`)] })
+  const silent = 'does not answer (Redis has not answered within 2000 ms)'
+  await queue(redis.url, { queue: [`warn redis://${host} ${silent}`] })
   redis.thaw()
   await queue(`redis://127.0.0.1:${await freePort()}`, {
-    queue: [/^warn .*ECONNREFUSED.*: start it, or correct HOOKS_QUEUE_URL$/],
+    queue: [/ECONNREFUSED.*: start it, or correct HOOKS_QUEUE_URL$/],
   })
 })
 
@@ -473,15 +478,13 @@ t.test('what the operations agent needs: its files', async (t) => {
   const [inventory, prices] = [join(folder, 'inventory.json'), join(folder, 'prices.json')]
   const env = { OPS_INVENTORY: inventory, OPS_PRICES: prices }
   await finds(t, env, 1, {
-    inventory: [
-      /^fail Inventory .* can't be read: ENOENT.*: correct it; ops does not start without it$/,
-    ],
+    inventory: [/^fail Inventory .* ENOENT.*; ops does not start without it$/],
   })
   await writeFile(inventory, '{"services": [{"name": "web", "checks": [{"type": "none"}]}]}')
   await writeFile(prices, '{"m": {"input": -1, "output": 1}}')
   await finds(t, env, 1, {
-    inventory: [/^fail Inventory .*inventory\.json is wrong/],
-    prices: [/^fail Price table .*prices\.json is wrong: m\.input/],
+    inventory: [`fail Inventory ${inventory} is wrong`],
+    prices: [`fail Price table ${prices} is wrong: m.input`],
   })
   // Of no matter to the others.
   await finds(t, env, 0, { inventory: [] }, ['hooks', 'links'])
@@ -531,7 +534,7 @@ t.test('what the operations agent needs: its runbooks', async (t) => {
     runbooks: [`${missing('disk')}: set OPS_RUNBOOKS`, `${missing('memory')}: set OPS_RUNBOOKS`],
   })
   const away = await check({ ...data, ...env, OPS_RUNBOOKS: join(folder, 'nothing') })
-  t.match(away.about('runbooks'), [/^warn .*nothing is left out: it can't be read: ENOENT/])
+  t.match(away.about('runbooks'), [`warn ${folder}/nothing is left out: it can't be read: ENOENT`])
 })
 
 t.test('what the operations agent needs: its runner', async (t) => {

@@ -1,25 +1,18 @@
-import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
 import { changesLeave, command } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, refusedRows, runCli, type CliOptions } from '../helpers/cli.ts'
+import { refuseCommands, refusedRows, runCli, runOk, type CliOptions } from '../helpers/cli.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
-type Shown = {
-  readonly id: number
-  readonly service: string
-  readonly name: string
-  readonly state: string
+type Shown = Readonly<Record<'service' | 'name' | 'state', string>> & {
   readonly muted_until: string | null
-  readonly check: object | null
+  readonly check: object
 }
 
 // A server whose inventory file has the check shop/front, and a port that takes connections.
-const listening = createServer((socket) => socket.destroy())
-await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
-t.teardown(() => void listening.close())
-const { port } = listening.address() as AddressInfo
+const { port } = await startReceiver(t)
 const front = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
 const [, postgres] = backends
 const { env, server } = await startOps(t, postgres, {
@@ -27,17 +20,15 @@ const { env, server } = await startOps(t, postgres, {
 })
 
 const checks = (words: string, options: CliOptions = {}) =>
-  runCli(['checks', ...words.split(' ')], { ...options, env })
+  runCli(`checks ${words}`, { ...options, env })
 
 /** What `checks … --json` prints. */
 async function json<T = Shown>(words: string): Promise<T> {
-  const { stdout, stderr } = await checks(`${words} --json`)
-  if (stdout === '') throw new Error(`checks ${words}: ${stderr}`)
-  return JSON.parse(stdout)
+  return JSON.parse((await runOk(`checks ${words} --json`, { env })).stdout)
 }
 
-const namesOf = async () =>
-  (await json<readonly Shown[]>('list')).map(({ service, name }) => `${service}/${name}`)
+const listed = () => json<readonly Shown[]>('list')
+const namesOf = async () => (await listed()).map(({ service, name }) => `${service}/${name}`)
 await until(async () => (await namesOf()).length === 1, 'the check of the file')
 
 await t.test('a check that is made by hand', async (t) => {
@@ -77,48 +68,43 @@ await t.test('a check that is made by hand', async (t) => {
 })
 
 await t.test('checks: what is refused', async (t) => {
-  const state = async () => [
-    await namesOf(),
-    (await json('show store/db')).check,
-    (await json('show shop/front')).check,
-  ]
-  const checksOf = (words: string) => `checks ${words}`
-  const add = (words: string) => checksOf(`add x --service s ${words}`)
+  const state = async () =>
+    (await listed()).map(({ service, name, check }) => [service, name, check])
+  const add = 'checks add x --service s'
   const none = 'there is no check "store/none": checks list shows all as SERVICE/NAME'
   const ofFile = 'shop/front stands in the inventory file: change it there'
   await refuseCommands(t, { env, state }, [
-    ...refusedRows('checks add x --service s', 2, [
+    ...refusedRows(add, 2, [
       ['--type none --host h', '--type must be http, tcp, '],
       ['--host h', '--type is required, or --from with the JSON'],
       ['--type memory --every 9s', '--every must be 10s to 24h'],
       ['--type http --url http://a:b@c/', '--url must be a URL without user'],
+      [
+        '--type memory --investigate true',
+        '--investigate must not be there without the level critical',
+      ],
     ]),
-    ...refusedRows('checks', 2, [['add x --type tcp --host h --port 1', '--service is required']]),
+    ['checks add x --type tcp --host h --port 1', 2, '--service is required'],
     ...refusedRows('checks', 1, [
       ['set store/db --without port', 'port is required'],
       ['remove shop/front', ofFile],
+      ['remove store/none', none],
+      ['show store/none', none],
+      ['run store/none', none],
+      ['set store/none --every 1m', none],
     ]),
-    ...refusedRows('checks add x --service s --type tcp --host h', 2, [
+    ...refusedRows(`${add} --type tcp --host h`, 2, [
       ['--retries 1', '--port is required'],
       ['--port x', '--port must be integer'],
       ['--port 1 --path /', '"checks add --type tcp" takes no --path'],
       ['--port 1 --none 1', '"checks add --type tcp" takes no --none'],
     ]),
     [
-      add('--type memory --investigate true'),
-      2,
-      '--investigate must not be there without the level critical',
-    ],
-    [
-      { args: add('--from -'), input: '{"type": "command", "argv": ["true"]}' },
+      { args: `${add} --from -`, input: '{"type": "command", "argv": ["true"]}' },
       2,
       '--type must not be command: a check that runs a program stands in the inventory file',
     ],
-    [{ args: add('--from -'), input: '[]' }, 2, '--from must be a JSON'],
-    ...['remove', 'show', 'run', 'set'].map((action) => {
-      const flags = action === 'set' ? ' --every 1m' : ''
-      return [checksOf(`${action} store/none${flags}`), 1, none] as const
-    }),
+    [{ args: `${add} --from -`, input: '[]' }, 2, '--from must be a JSON'],
   ])
 })
 

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runOk, FREE, check, refuseCommands, runCli, runHere } from '../helpers/cli.ts'
+import { openCli, runOk, FREE, check, refuseCommands, runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
@@ -87,8 +87,7 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   await t.test('a command that has had enough does not wait for its input’s end', async (t) => {
     const stdin = new PassThrough()
     stdin.write('slug,url\n')
-    const surface = { stdin, stdout: () => undefined, stderr: () => undefined }
-    t.equal(await runHere('import - --owner no@example.com', env, surface), 1)
+    t.equal(await openCli(t, 'import - --owner no@example.com', env, stdin).ended, 1)
   })
 
   await t.test('a server that dies in between is a failure', (t) => diesBetween(t, env, server))
@@ -103,8 +102,14 @@ t.test('commands beside a server on the embedded engine', async (t) => {
   const next = await startServer(t, { services: ['hooks', 'links'], env })
   const listed = await runCli('provider list', { env })
   t.match(listed, { code: 0, stdout: /^generic:later /m }, 'the next server opens it anew')
-  const { stdout } = await runCli('export', { env })
-  t.equal(stdout.match(/^l\d+,/gm)?.length, 1_000, 'what was reported is done, and nothing else')
+  const { stdout } = await runOk('link list --owner operator@localhost --limit 1001 --json', {
+    env,
+  })
+  t.equal(
+    stdout.match(/"slug":"l\d/g)?.length,
+    1_000,
+    'what was reported is done, and nothing else',
+  )
 
   t.equal(servers.length, 3, 'two services and the control socket')
   for (const listening of servers) listening.emit('error', new Error('accept ENFILE'))
@@ -120,22 +125,13 @@ t.test('commands beside a server on the embedded engine', async (t) => {
 })
 
 /** Kills the server during an import, once it has reported the first thousand lines. */
-async function diesBetween(
-  t: Test,
-  env: Env,
-  server: { kill(): Promise<unknown> },
-): Promise<void> {
+async function diesBetween(t: Test, env: Env, server: ServerProcess) {
   const input = new PassThrough()
-  let [said, problem] = ['', '']
-  const ended = runHere('import - --owner operator@localhost', env, {
-    stdin: input,
-    stdout: (text) => (said += text),
-    stderr: (text) => (problem += text),
-  })
+  const command = openCli(t, 'import - --owner operator@localhost', env, input)
   const lines = Array.from({ length: 1_100 }, (_, at) => `l${at},https://l.test/${at}`)
   input.write(`slug,url\n${lines.join('\n')}\n`)
-  await until(() => said.includes('l999\n'), 'the first thousand lines')
+  await until(() => command.stdout().includes('l999\n'), 'the first thousand lines')
   await server.kill()
-  t.equal(await ended, 1)
-  t.match(problem, /^gatehouse: \S/)
+  t.equal(await command.ended, 1)
+  t.match(command.stderr(), /^gatehouse: \S/)
 }

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli, runCliProcess } from '../helpers/cli.ts'
+import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -21,20 +21,13 @@ t.test('each listener has the documentation, guarded like its pages', async (t) 
   for (const base of LISTENERS) {
     t.match(await request(`${base}/-/docs`), { status: 308, headers: { location: '/-/docs/' } })
     const page = await request(`${base}/-/docs/`)
-    t.match(page, { status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+    t.match(page.headers, { 'content-type': 'text/html; charset=utf-8' })
     t.match(page.text, '<h1 id="documentation">Documentation</h1>')
     const paths = ['', 'hooks', 'search?q=a', 'decisions/048-actors', 'pictures/hooks-log.png']
     for (const path of paths) {
-      for (const [headers, status] of [
-        [{}, 200],
-        [{ host: 'evil.example' }, 403],
-        [{ 'x-forwarded-for': '203.0.113.7' }, 403],
-      ] as const) {
-        await expectStatus(
-          status,
-          request(`${base}/-/docs/${path}`, { headers }),
-          `${path} ${JSON.stringify(headers)}`,
-        )
+      await expectStatus(200, request(`${base}/-/docs/${path}`), path)
+      for (const headers of [{ host: 'evil.example' }, { 'x-forwarded-for': '203.0.113.7' }]) {
+        await expectStatus(403, request(`${base}/-/docs/${path}`, { headers }), path)
       }
     }
     for (const path of ['nothing', 'decisions/nothing', 'pictures/nothing.png', '..%2FREADME']) {
@@ -60,11 +53,7 @@ t.test('every page is there, and every link on it leads somewhere', async (t) =>
     const text = await textAt(path)
     t.equal([...text.matchAll(/<h1[ >]/g)].length, 1, `${name} has one title`)
     const ids = addressesOf(text, ' id')
-    t.same(
-      ids.filter((id, at) => ids.indexOf(id) !== at),
-      [],
-      `${name}: ids are unique`,
-    )
+    t.equal(new Set(ids).size, ids.length, `${name}: ids are unique`)
     for (const link of addressesOf(text, '<a href')) {
       const { origin, pathname, hash } = new URL(link, server.hooks + path)
       if (origin !== server.hooks || !pathname.startsWith('/-/docs/')) continue
@@ -73,9 +62,9 @@ t.test('every page is there, and every link on it leads somewhere', async (t) =>
     }
     for (const picture of addressesOf(text, '<img src')) {
       if (!picture.startsWith('/-/docs/')) continue
-      const sent = await request(server.hooks + picture)
-      t.match(sent, { status: 200, headers: { 'content-type': 'image/png' } }, picture)
-      t.same(sent.body, readFileSync(join(ROOT, 'docs/pictures', basename(picture))))
+      const { headers, body } = await expectStatus(200, request(server.hooks + picture), picture)
+      t.equal(headers['content-type'], 'image/png', picture)
+      t.same(body, readFileSync(join(ROOT, 'docs/pictures', basename(picture))))
     }
   }
 })
@@ -92,18 +81,17 @@ t.test('a page is drawn as it was written', async (t) => {
 
 t.test('a search finds parts of pages, those with the words in their heading first', async (t) => {
   const found = async (text: string) => {
-    const page = await expectStatus(
-      200,
-      request(`${BASE}search?${new URLSearchParams({ q: text })}`),
-    )
-    return [addressesOf(page.text, '<a href').filter((href) => href.includes('#')), page.text]
+    const q = new URLSearchParams({ q: text })
+    return (await expectStatus(200, request(`${BASE}search?${q}`))).text
   }
-  t.equal((await found('qr codes'))[0]?.[0], '/-/docs/links#qr-codes')
-  t.equal((await found('BACKUP restore'))[0]?.[0], '/-/docs/upgrade#backup-and-restore')
-  t.match((await found('OPS_IDLE_S'))[1], /…[^<]*OPS_IDLE_S/, 'with the text around a word')
-  t.match((await found('no page has thiswordinit'))[1], 'Nothing found.')
-  t.match((await found(''))[1], 'Type what to look for.')
-  t.match((await found('<b>"x'))[1], 'value="&lt;b&gt;&quot;x"')
+  const first = async (text: string) =>
+    addressesOf(await found(text), '<a href').find((href) => href.includes('#'))
+  t.equal(await first('qr codes'), '/-/docs/links#qr-codes')
+  t.equal(await first('BACKUP restore'), '/-/docs/upgrade#backup-and-restore')
+  t.match(await found('OPS_IDLE_S'), /…[^<]*OPS_IDLE_S/, 'with the text around a word')
+  t.match(await found('no page has thiswordinit'), 'Nothing found.')
+  t.match(await found(''), 'Type what to look for.')
+  t.match(await found('<b>"x'), 'value="&lt;b&gt;&quot;x"')
 })
 
 t.test('gatehouse docs', async (t) => {
@@ -123,11 +111,15 @@ t.test('gatehouse docs', async (t) => {
   t.notOk(existsSync(file), 'without a desktop nothing is opened')
   const moved = { ...env, LINKS_BASE_URL: 'https://go.example.com' }
   t.match(await runCli('docs', { env: moved }), { stdout: 'https://go.example.com/-/docs/\n' })
-  t.same(await runCliProcess('docs', { env: desktop }), { code: 0, stdout, stderr: '' })
+  // The opener is started as this process finds it.
+  const { PATH } = process.env
+  t.teardown(() => (process.env['PATH'] = PATH))
+  process.env['PATH'] = env.PATH
+  t.same(await runCli('docs', { env: desktop }), { code: 0, stdout, stderr: '' })
   t.equal(readFileSync(file, 'utf8'), stdout.trim())
   opens(3)
   const stderr = 'xdg-open did not open it: exit code 3\n'
-  t.same(await runCliProcess('docs', { env: desktop }), { code: 1, stdout, stderr })
+  t.same(await runCli('docs', { env: desktop }), { code: 1, stdout, stderr })
   t.match(await runCli('docs', { env: { ...env, LINKS_ADDR: none } }), {
     code: 1,
     stdout: '',

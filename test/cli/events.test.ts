@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runOk, refuseCommands, refusedRows, runCli, runHere } from '../helpers/cli.ts'
+import { openCli, runOk, refuseCommands, refusedRows, runCli, runHere } from '../helpers/cli.ts'
 import { addProvider, deliver, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
@@ -26,15 +26,16 @@ const { base, env } = await startHooks(t, postgres, {
 })
 await addProvider(base, 'ci', { open: true })
 const from = ['--from', base]
+const LIST = ['events', 'list', ...from]
 const BYTES = Buffer.from([0xff, 0x00, 0x0d, 0x0a, 0x1b, 0x5b, 0x41])
 
-async function send(body: string | Uint8Array, type: string): Promise<number> {
+async function send(body: string | Uint8Array, type: string) {
   return (await post(base, 'generic/ci', body, { 'X-Event-Type': type })).json<Ack>().id
 }
 
 /** The ids that `events list` gives. */
-async function listed(...args: readonly string[]): Promise<readonly number[]> {
-  const { code, stdout, stderr } = await runCli(['events', 'list', ...from, '--json', ...args])
+async function listed(...args: readonly string[]) {
+  const { code, stdout, stderr } = await runCli([...LIST, '--json', ...args])
   t.same({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
   const events: readonly { id: number }[] = JSON.parse(stdout)
   return events.map(({ id }) => id)
@@ -45,8 +46,7 @@ const second = await send(BYTES, 'bytes')
 const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
 
 await t.test('list: a table, JSON, and the filters of the log', async (t: Test) => {
-  const { code, stdout } = await runCli(['events', 'list', ...from])
-  t.equal(code, 0)
+  const { stdout } = await runOk(LIST)
   const [head = '', ...rows] = stdout.trimEnd().split('\n')
   t.match(head, /^ID +RECEIVED +PROVIDER +TYPE +TRUST +SIZE$/)
   t.match(rows, [
@@ -102,7 +102,8 @@ const yes = `--to ${receiver.url}/yes`
 const filter = `--provider generic:ci --until ${second}`
 const proof = `--highest-id ${second} --confirm 2`
 
-const replay = (words: string) => runCli(`events replay --from ${base} ${words}`)
+const REPLAY = `events replay --from ${base}`
+const replay = (words: string) => runCli(`${REPLAY} ${words}`)
 
 /** The events that the receiver got, in that order. */
 function sent(): readonly number[] {
@@ -141,14 +142,13 @@ await t.test('replay: a filter is counted, then exactly what was counted is sent
 })
 
 await t.test('replay: a signal ends the command, and the job goes on', async (t) => {
-  const words = `events replay --from ${base} ${filter} ${proof} --to ${receiver.url}/held`
-  const command = openCommand(t, words.split(' '))
+  const command = openCli(t, `${REPLAY} ${filter} ${proof} --to ${receiver.url}/held`)
   await until(() => held.length === 2, 'the events to arrive')
-  t.equal(await command.end(), 1)
+  t.equal(await command.stop(), 1)
   const told = /^sending: 0 delivered, 0 failed, 2 not sent; job (\w+) goes on\n$/
-  const [, id] = told.exec(command.said().stdout) ?? []
+  const [, id] = told.exec(command.stdout()) ?? []
   t.ok(id)
-  t.match(command.said().stderr, `job ${id}: a signal ends this command, not the job\n`)
+  t.match(command.stderr(), `job ${id}: a signal ends this command, not the job\n`)
   for (const answer of held.splice(0)) answer()
   await until(async () => {
     const { text } = await request(`${base}/api/v1/replay-jobs/${id}`)
@@ -158,10 +158,10 @@ await t.test('replay: a signal ends the command, and the job goes on', async (t)
 
 await t.test('replay: what is refused sends nothing', async (t) => {
   const reader = await addEndpoint(base, 'reader')
-  const refused = (words: string) => `events replay --from ${base} ${words}`
   const id = String(first)
+  const noTarget = 'the server answers 422: Give a target URL; the settings name no default target'
   await refuseCommands(t, { env: {}, state: async () => receiver.received.length }, [
-    ...refusedRows(`events replay --from ${base}`, 2, [
+    ...refusedRows(REPLAY, 2, [
       ['--dry-run', 'Give ids of events, or a filter such as --provider'],
       [`${id} ${filter}`, 'Give ids of events or a filter, not both'],
       [`${id} --dry-run`, 'Give ids of events or a filter, not both'],
@@ -172,54 +172,29 @@ await t.test('replay: what is refused sends nothing', async (t) => {
       [`${filter} ${proof} --confirm 10001`, '--confirm'],
       [`${id} --to ftp://x`, '--to'],
     ]),
-    ...refusedRows(`events replay --from ${base}`, 1, [
+    ...refusedRows(REPLAY, 1, [
       [`999999 ${yes}`, 'the server answers 404: There is no event 999999.'],
-      [`${id}`, 'the server answers 422: Give a target URL; the settings name no default target'],
+      [id, noTarget],
+      [`${filter} ${proof}`, noTarget],
       [
-        `${filter} ${proof}`,
-        'the server answers 422: Give a target URL; the settings name no default target',
+        `--event-type order.created ${proof} ${yes}`,
+        'found 1 event, expected 2; run with --dry-run again',
       ],
     ]),
     [
-      { args: refused(`${id} ${yes} --token -`), input: reader.token },
+      { args: `${REPLAY} ${id} ${yes} --token -`, input: reader.token },
       1,
       'the server answers 403: This token may not replay',
-    ],
-    [
-      refused(`--event-type order.created ${proof} ${yes}`),
-      1,
-      'found 1 event, expected 2; run with --dry-run again',
     ],
   ])
 })
 
-/** Runs a command that goes on until `end`, which does what a signal does, or with the test. */
-function openCommand(t: Owner, words: readonly string[]) {
-  let [stdout, stderr] = ['', '']
-  const stop = Promise.withResolvers<string>()
-  const run = runHere(
-    words,
-    {},
-    {
-      stdout: (text) => (stdout += text.toString()),
-      stderr: (text) => (stderr += text),
-      stop: stop.promise,
-    },
-  )
-  function end(): Promise<number> {
-    stop.resolve('SIGINT')
-    return run
-  }
-  t.teardown(end)
-  return { said: () => ({ stdout, stderr }), end, run }
-}
-
-/** The same for `gatehouse events list --follow`. */
+/** A running `gatehouse events list --follow`. */
 function openFollow(t: Owner, args: readonly string[]) {
-  const { said, end, run } = openCommand(t, ['events', 'list', '--follow', ...args])
-  const lines = () => said().stdout.split('\n').filter(Boolean)
+  const { stdout, stderr, stop, ended } = openCli(t, ['events', 'list', '--follow', ...args])
+  const lines = () => stdout().split('\n').filter(Boolean)
   const ids = () => lines().map((line) => Number(/\d+/.exec(line)?.[0]))
-  return { ids, lines, said: () => said().stderr, end, run }
+  return { ids, lines, stderr, stop, ended }
 }
 
 await t.test('follow: what is stored, then what comes, over lost connections', async (t) => {
@@ -234,8 +209,8 @@ await t.test('follow: what is stored, then what comes, over lost connections', a
   await until(() => all.ids().length === 4, 'the new ones')
   proxy.refuse()
   proxy.reset()
-  await until(() => all.said() !== '', 'the loss to be noticed')
-  t.match(all.said(), /^no connection \(.*\); it is tried again$/m)
+  await until(() => all.stderr() !== '', 'the loss to be noticed')
+  t.match(all.stderr(), /^no connection \(.*\); it is tried again$/m)
   // More than a page of them.
   const stored = await postgres.query(
     env,
@@ -247,13 +222,12 @@ await t.test('follow: what is stored, then what comes, over lost connections', a
   const ids = [second, third, wanted, other, ...missed]
   await until(() => all.ids().at(-1) === ids.at(-1), 'the last of them', 60_000)
   t.same(all.ids(), ids)
-  t.notMatch(all.said(), 'left out')
+  t.notMatch(all.stderr(), 'left out')
   const later = await send('{}', 'wanted')
   await until(() => some.ids().length === 2, 'the filtered ones')
   t.same(some.ids(), [wanted, later])
   t.match(some.lines()[0], /^\d+ {2}\S+Z {2}generic:ci {2}wanted {2}open {2}2 B$/)
-  t.equal(await all.end(), 0)
-  t.equal(await some.end(), 0)
+  for (const one of [all, some]) t.equal(await one.stop(), 0)
 
   const many = (...args: readonly string[]) => listed('--event-type', 'many', ...args)
   t.equal((await many()).length, 50)
@@ -265,15 +239,15 @@ await t.test('a token from a file or standard input', async (t) => {
   const { token } = await addEndpoint(base, 'agent')
   const file = join(await temporaryFolder(t), 'token')
   writeFileSync(file, `${token}\n`)
-  const list = ['events', 'list', ...from, '--json', '--token']
+  const list = [...LIST, '--json', '--token']
   await runOk([...list, '-'], { input: `${token}\n` })
   const follower = openFollow(t, [...from, '--limit', '1', '--token', file])
   await until(() => follower.ids().length === 1, 'the stored one')
   const event = await send('{}', 'x')
   await until(() => follower.ids().at(-1) === event, 'the new one')
   await postForm(base, '/settings/endpoints/agent/revoke', {})
-  t.equal(await follower.run, 1, 'a revoked token ends it')
-  t.match(follower.said(), 'gatehouse: the server answers 401: The token is missing or wrong')
+  t.equal(await follower.ended, 1, 'a revoked token ends it')
+  t.match(follower.stderr(), 'gatehouse: the server answers 401: The token is missing or wrong')
   await refuseCommands(t, undefined, [
     [[...list, file], 1, 'the server answers 401: The token is missing or wrong'],
     [[...list, secret('typed')], 2, '--token must be - for standard input, or a file'],
@@ -291,14 +265,14 @@ await t.test('the server of the configuration, or the one that is named', async 
     const found = await runCli(args, { env: { HOOKS_ADDR } })
     t.match(found, { code: 0, stdout: '{"order":{"id":"o-1"}}' })
   }
-  const list = (...args: readonly string[]) => ['events', 'list', ...from, ...args]
-  const unknown = 'HOOKS_ADDR names no address to call; give --from'
   const unset = { HOOKS_ADDR: '127.0.0.1:0' }
+  const unknown = /HOOKS_ADDR names no address to call; give --from/
+  const noEvent = 'the server answers 404: There is no event'
   await refuseCommands(t, undefined, [
-    [{ args: 'events list', env: unset }, 1, new RegExp(unknown)],
-    [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, new RegExp(unknown)],
+    [{ args: 'events list', env: unset }, 1, unknown],
+    [{ args: 'forward http://127.0.0.1:9/', env: unset }, 1, unknown],
     ['events', 2, 'Missing action: one of list, show, payload'],
-    ...refusedRows(`events list --from ${base}`, 2, [
+    ...refusedRows(LIST.join(' '), 2, [
       ['--limit 0', '--limit must be'],
       ['--since x', '--since must be an event id or a time'],
       ['--json-member x', '--json-member must be path=value'],
@@ -306,10 +280,10 @@ await t.test('the server of the configuration, or the one that is named', async 
       ['--verified maybe', '--verified must be true or false'],
       ['--follow --until 1h', '--follow takes no --text'],
     ]),
-    [list('--header', 'a b'), 2, '--header must be name or name=value'],
+    [[...LIST, '--header', 'a b'], 2, '--header must be name or name=value'],
     ['events list --from ftp://x', 2, '--from must be'],
-    [['events', 'show', '999999', ...from], 1, 'the server answers 404: There is no event'],
-    [['events', 'payload', '999999', ...from], 1, 'the server answers 404: There is no event'],
+    [`events show 999999 --from ${base}`, 1, noEvent],
+    [`events payload 999999 --from ${base}`, 1, noEvent],
     [
       'events list --follow --from http://127.0.0.1:1',
       1,

@@ -2,22 +2,20 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, runOk } from '../helpers/cli.ts'
 import { leadsTo, startLinks } from '../helpers/links.ts'
-import { run } from '../helpers/postgres.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
 
 // Files as people have them: how they are written, and which programs they are from.
 
 const [, server] = backends
-const FLAGS = ['--owner', 'own@example.com', '--create-users']
+const IMPORT = 'import - --owner own@example.com --create-users'
 
 type Column = { readonly column: string; readonly becomes: string | null; readonly note: string }
 
 /** Imports a file; each report is a text, `LINE SLUG OUTCOME MESSAGE`. */
-async function imports(env: Env, input: string | Uint8Array, ...flags: readonly string[]) {
-  const args = ['import', '-', '--json', ...FLAGS, ...flags]
-  const { code, stdout, stderr } = await runCli(args, { env, input })
+async function imports(env: Env, input: string | Uint8Array, flags = '--json') {
+  const { code, stdout, stderr } = await runCli(`${IMPORT} ${flags}`, { env, input })
   const lines = stdout.trimEnd().split('\n').filter(Boolean)
   const parsed = lines.map((line): Record<string, unknown> => JSON.parse(line))
   const { source, columns } = parsed.pop() ?? {}
@@ -28,8 +26,8 @@ async function imports(env: Env, input: string | Uint8Array, ...flags: readonly 
 }
 
 const stored = (env: Env) =>
-  run(
-    env['DATABASE_URL'] ?? '',
+  server.query(
+    env,
     `select l.slug, url, title, description, visibility, append_path, expires_at, archived, created_at, updated_at,
             (select string_agg(tag, ' ' order by tag) from links.link_tags t where t.slug = l.slug) as tags,
             (select string_agg(n.name, ' ' order by n.name) from links.names n where n.link_id = l.id and n.name <> l.slug) as aliases,
@@ -45,14 +43,14 @@ const LINES = [
 ]
 
 /** The lines as a program writes them: quoted where it must. */
-function written(separator: string, lineEnd: string): string {
+function written(separator: string, lineEnd: string) {
   const quoted = (cell: string) =>
     /[",;\t\n]/.test(cell) ? `"${cell.replaceAll('"', '""').replaceAll('\n', lineEnd)}"` : cell
   return LINES.map((cells) => cells.map(quoted).join(separator)).join(lineEnd)
 }
 
 /** Bytes of UTF-16 with their mark. */
-function utf16(text: string, isBig: boolean): Buffer {
+function utf16(text: string, isBig: boolean) {
   const bytes = Buffer.from(`\ufeff${text}`, 'utf16le')
   return isBig ? bytes.swap16() : bytes
 }
@@ -95,10 +93,10 @@ t.test(
     const { code, reports } = await imports(env, input)
     t.equal(code, 1)
     t.match(reports, [
-      /^2 .*refused slug must have/,
+      'refused slug must have',
       '3 cc created',
-      /^4 .*refused has 2 fields, the header has 5/,
-      /^5 .*refused has 6 fields, the header has 5/,
+      '4 dd refused has 2 fields, the header has 5',
+      '5 ee refused has 6 fields, the header has 5',
       '7 ff created',
     ])
     t.match(await stored(env), [{ slug: 'cc', expires_at: new Date('2999-01-01T00:00:00Z') }, {}])
@@ -256,7 +254,7 @@ for (const [name, expected] of Object.entries(FILES)) {
   t.test(`${name} is known by its columns`, async (t) => {
     const env = await server.env(t)
     const input = await readFile(join(ROOT, 'test/fixtures/link-exports', name))
-    const dry = await imports(env, input, '--dry-run')
+    const dry = await imports(env, input, '--json --dry-run')
     t.same(await stored(env), [], 'a dry run writes nothing')
     const { stderr, source, columns, reports } = await imports(env, input)
     t.match({ stderr, source }, { stderr: '', source: expected.source })
@@ -275,14 +273,11 @@ for (const [name, expected] of Object.entries(FILES)) {
 t.test('what is not taken over is a line of the report, a column each', async (t) => {
   const env = await server.env(t)
   const input = 'keyword,url,clicks,Folder\u001b\naa,https://a.test/,7,x\n'
-  const { code, stdout } = await runCli(['import', '-', ...FLAGS], { env, input })
-  t.equal(code, 0)
+  const { stdout } = await runOk(IMPORT, { env, input })
   t.match(
     stdout,
-    [
-      'column clicks is not taken over: visits that were counted there stay there\n',
+    'column clicks is not taken over: visits that were counted there stay there\n' +
       'column Folder? is not taken over: no field of a link here\n',
-    ].join(''),
   )
 })
 
@@ -306,10 +301,10 @@ t.test('a dry run refuses what the run refuses', async (t) => {
   }
   const input = ['slug,url,aliases', ...Object.keys(rows)].join('\n')
   const named = { ...env, LINKS_SCHEMES: 'mailto' }
-  for (const flags of [['--update', '--dry-run'], ['--update']]) {
-    const { reports } = await imports(env, input, ...flags)
-    t.match(reports, Object.values(rows), flags.join(' '))
-    const other = await imports(named, 'slug,url\naa,mailto:a@example.com\n', ...flags)
+  for (const flags of ['--json --update --dry-run', '--json --update']) {
+    const { reports } = await imports(env, input, flags)
+    t.match(reports, Object.values(rows), flags)
+    const other = await imports(named, 'slug,url\naa,mailto:a@example.com\n', flags)
     t.match(other.reports, ['2 aa updated'], 'where the scheme is named')
   }
 })

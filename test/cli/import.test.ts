@@ -1,27 +1,30 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
-import { refuseCommands, runCli, runOk } from '../helpers/cli.ts'
-import type { CliResult, RefusedCommand } from '../helpers/cli.ts'
+import {
+  refuseCommands,
+  runCli,
+  runOk,
+  type CliResult,
+  type RefusedCommand,
+} from '../helpers/cli.ts'
 import { leadsTo, makeLink, startLinks } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { run } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
 const [, server] = backends
 const env = await server.env(t)
 await runCli('user add ann@example.com', { env })
-const ANN = ['--owner', 'ann@example.com']
+const ANN = '--owner ann@example.com'
 
-const query = (text: string) => run(env['DATABASE_URL'] ?? '', text)
+const query = (text: string) => server.query(env, text)
 
 /** Runs `import -` on text. */
-function importText(input: string | Uint8Array, flags: readonly string[] = [], place: Env = {}) {
-  return runCli(['import', '-', ...flags], { env: { ...env, ...place }, input })
+function importText(input: string | Uint8Array, flags: string, place: Env = {}) {
+  return runCli(`import - ${flags}`, { env: { ...env, ...place }, input })
 }
 
 /** What `--json` said of each line, as `LINE SLUG OUTCOME MESSAGE`; the totals are the last line. */
@@ -36,7 +39,7 @@ function reportOf({ stdout }: CliResult) {
 }
 
 /** Every row that an import may touch, counted. */
-async function counts(): Promise<unknown> {
+async function counts() {
   const tables = ['users', 'links', 'link_owners', 'link_shares', 'link_tags', 'tags', 'changes']
   const each = tables.map((name) => `(select count(*)::int from links.${name}) as ${name}`)
   return (await query(`select ${each.join(', ')}`))[0]
@@ -53,7 +56,7 @@ const CSV = [
 t.test('CSV is imported, again without a change, and replaced with --update', async (t) => {
   const file = join(await temporaryFolder(t), 'links.csv')
   await writeFile(file, `\ufeff${CSV}\r\n`)
-  const first = await runCli(['import', file], { env })
+  const first = await runCli(`import ${file}`, { env })
   t.match(first, { code: 0, stderr: '' })
   t.equal(
     first.stdout,
@@ -61,8 +64,7 @@ t.test('CSV is imported, again without a change, and replaced with --update', as
       'created 2, updated 0, unchanged 0, conflict 0, refused 0, new users 0\n',
   )
   const [docs, go] = await query(
-    `select l.slug, url, title, description, visibility, append_path, tags, owners,
-            created_at, updated_at, c.actor, c.action, c.detail
+    `select l.*, c.actor, c.action, c.detail
        from links.shown_links l join links.changes c on c.link_id = l.id order by l.slug`,
   )
   const created = new Date('2022-05-31T20:04:44.741Z')
@@ -84,24 +86,23 @@ t.test('CSV is imported, again without a change, and replaced with --update', as
   const tags = await query(`select tag || ' ' || links as counted from links.tags order by tag`)
   t.same(tags, [{ counted: 'lang 1' }, { counted: 'my-tag 1' }])
   const before = await counts()
-  const again = await runCli(['import', file, '--json'], { env })
-  t.equal(again.code, 0)
+  const again = await runOk(`import ${file} --json`, { env })
   t.match(reportOf(again).reports, ['go unchanged', 'docs unchanged'])
   t.same(await counts(), before)
 
   const changed =
     'slug,url,tags\ngo,https://golang.org/,lang;my-tag\ndocs,https://docs.example.com/,'
-  const conflict = await importText(changed, ['--json'])
+  const conflict = await importText(changed, '--json')
   t.equal(conflict.code, 1)
   t.match(reportOf(conflict).reports, [
     '2 go conflict the link is there, and its url differs; an import with update replaces it',
     '3 docs unchanged',
   ])
-  const dry = await importText(changed, ['--update', '--dry-run'])
+  const dry = await importText(changed, '--update --dry-run')
   t.match(dry, { code: 0, stdout: / {5}2 {2}would update {2}go +its url differs\n/ })
   const link = async () => (await query(`select url, title from links.links where slug = 'go'`))[0]
   t.match(await link(), { url: 'https://go.dev/' }, 'a dry run replaces nothing')
-  const updated = await importText(changed, ['--update', '--json'])
+  const updated = await importText(changed, '--update --json')
   t.equal(updated.code, 0)
   t.match(reportOf(updated).totals, { updated: 1, unchanged: 1 })
   const now = { url: 'https://golang.org/', title: 'The "Go" page' }
@@ -122,12 +123,12 @@ t.test('a dry run changes nothing and tells nobody', async (t) => {
   const before = await counts()
   const lines = ['one', 'two', 'one'].map((name) => `one,https://${name}.test/,new@example.com`)
   const file = `slug,url,owner\n${lines.join('\n')}`
-  const dry = await importText(file, ['--dry-run', '--create-users'])
+  const dry = await importText(file, '--dry-run --create-users')
   t.equal(dry.code, 1, 'as the run itself would end')
   t.match(dry.stdout, /would create {2}one\n.*conflict.*\n.*unchanged/)
   t.match(dry.stdout, /\ndry run, nothing was changed: would create 1, .*new users would be 1\n$/)
   t.same(await counts(), before)
-  const real = reportOf(await importText(file, ['--create-users', '--json']))
+  const real = reportOf(await importText(file, '--create-users --json'))
   t.match(real.reports, ['one created', 'one conflict', 'one unchanged'])
   t.equal(real.totals.users, 1)
   await sql.notify('links_changed', 'last')
@@ -163,7 +164,7 @@ t.test('each line is refused for its own reason, the others are taken', async (t
   }
   const file = Buffer.from(`${HEADER}\n${Object.keys(cases).join('\n')}\n`)
   const latin = Buffer.from(`latin,${x},caf\u00e9,,,,,,\n`, 'latin1')
-  const result = await importText(Buffer.concat([file, latin]), ['--json'])
+  const result = await importText(Buffer.concat([file, latin]), '--json')
   t.match(result, { code: 1, stderr: '' })
   const { reports, totals } = reportOf(result)
   t.match(reports, [...Object.values(cases), 'refused is not UTF-8'])
@@ -202,19 +203,19 @@ t.test('a link that leads back to itself is refused', async (t) => {
 t.test('owners: made with --create-users, replaced by --owner', async (t) => {
   const file =
     'slug,url,owner,co_owners,shared_with\naa,https://a.example.com/,bob@example.com,ann@example.com;cy@example.com,dee@example.com\nbb,https://b.example.com/,,,'
-  const owners = async () =>
-    (
-      await query(
-        `select array(select o->>'email' from jsonb_array_elements(owners) o) as people
-           from links.shown_links where slug in ('aa', 'bb') order by slug`,
-      )
-    ).map(({ people }) => people)
-  const taken = await importText(file, ['--owner', 'Ann@example.com', '--json'])
+  const owners = async () => {
+    const rows = await query(
+      `select array(select o->>'email' from jsonb_array_elements(owners) o) as people
+         from links.shown_links where slug in ('aa', 'bb') order by slug`,
+    )
+    return rows.map(({ people }) => people)
+  }
+  const taken = await importText(file, '--owner Ann@example.com --json')
   t.equal(taken.code, 0)
   t.match(reportOf(taken).reports[0], 'without cy@example.com and dee@example.com')
   t.same(await owners(), [['ann@example.com'], ['ann@example.com']])
   await query(`delete from links.links where slug in ('aa', 'bb')`)
-  const made = await importText(file, ['--create-users', ...ANN, '--json'])
+  const made = await importText(file, `--create-users ${ANN} --json`)
   t.match(reportOf(made).totals, { created: 2, users: 3 })
   const all = ['bob@example.com', 'ann@example.com', 'cy@example.com']
   t.same(await owners(), [all, ['ann@example.com']])
@@ -272,8 +273,8 @@ await eachBackend(t, 'import and export beside a running server', async (t: Test
     stderr: '',
   })
   const file = `slug,url\nthere,https://new.test/\nnew,https://n.test/\n`
-  const flags = ['--owner', ann.email, '--update', '--json']
-  const imported = await runOk(['import', '-', ...flags], { env: service.env, input: file })
+  const update = `import - --owner ${ann.email} --update --json`
+  const imported = await runOk(update, { env: service.env, input: file })
   t.match(imported, { stderr: '', stdout: '"updated":1' })
   t.equal(await leadsTo(base, '/new'), 'https://n.test/')
   const moved = async () => (await leadsTo(base, '/there')) === 'https://new.test/'
@@ -291,8 +292,7 @@ const CREATES = 'import - --create-users'
 t.test('what is exported and imported is the same', async (t) => {
   const [one, two] = [await server.env(t), await server.env(t)]
   t.same(await runCli('export', { env: two }), { code: 0, stdout: `${EXPORTED}\n`, stderr: '' })
-  const golink = await runCli('export --format jsonl', { env: two })
-  t.same(golink, { code: 0, stdout: '', stderr: '' })
+  t.same(await runCli('export --format jsonl', { env: two }), { code: 0, stdout: '', stderr: '' })
   const rows = [
     EXPORTED,
     'plain,https://a.test/,,,,ann@example.com,,,,,,2022-05-31T13:04:44.741Z,2023-01-01T00:00:00Z,,,p2;plain-too',
@@ -300,16 +300,14 @@ t.test('what is exported and imported is the same', async (t) => {
     'spaces,https://c.test/{*}?a={1},"  both ends ",\ufeffmark 😀,,ann@example.com,secure,false,2001-02-03T04:05:06.789Z,7,true,,,,,',
     'path,https://e.test/{id}/{x},,,,ann@example.com,,true,2099-01-31T00:00:00.000Z,,,,,,,',
   ]
-  const made = await runCli(CREATES, { env: one, input: `${rows.join('\n')}\n` })
-  t.match(made, { code: 0, stderr: '' })
-  const csv = await runCli('export', { env: one })
-  t.match(csv, { code: 0, stderr: '' })
+  await runOk(CREATES, { env: one, input: `${rows.join('\n')}\n` })
+  const csv = await runOk('export', { env: one })
   const copied = await runCli(CREATES, { env: two, input: csv.stdout })
   t.match(copied, { code: 0, stdout: /created 4,.*new users 4\n$/ })
   t.equal((await runCli('export', { env: two })).stdout, csv.stdout, 'CSV, byte by byte')
 
   const guarded = await runCli('export --for-spreadsheets', { env: one })
-  t.match(guarded.stdout, /^text,https:\/\/b\.test\/x,"'=1\+2, /m)
+  t.match(guarded.stdout, `\ntext,https://b.test/x,"'=1+2, `)
   const open = await runCli('export --public-only', { env: one })
   const left = 'gatehouse: 2 links are private or secure, and left out\n'
   t.match(open, { code: 0, stderr: left, stdout: /^slug,.*\npath,.*\nplain,.*\n$/ })

@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { refuseCommands, runCli, refusedRows } from '../helpers/cli.ts'
+import { refuseCommands, runCli, runOk, refusedRows } from '../helpers/cli.ts'
 import { leadsTo, makeLink, openLinks, visit, type Caller, type Link } from '../helpers/links.ts'
-import { run } from '../helpers/postgres.ts'
 import type { Env } from '../helpers/program.ts'
 import { decodeQr, pixelsOfText } from '../helpers/qr.ts'
 import { contentsOf } from '../helpers/transfer.ts'
@@ -13,14 +12,15 @@ const [, postgres] = backends
 const BASE = 'https://go.example.com'
 const OPERATOR = 'operator@localhost'
 
-const link = (env: Env, ...args: readonly string[]) => runCli(['link', ...args], { env })
+const link = (env: Env, words: string) => runOk(`link ${words}`, { env })
 
 /** The JSON that a command prints alone on stdout, an object a line. */
-async function printed<T = Link>(env: Env, ...args: readonly string[]): Promise<readonly T[]> {
-  const { code, stdout, stderr } = await link(env, ...args, '--json')
-  if (code !== 0) throw new Error(`link ${args.join(' ')}: ${stderr}`)
-  const lines = stdout.split('\n').slice(0, -1)
-  return lines.map((line) => JSON.parse(line) as T)
+async function printed<T = Link>(env: Env, words: string): Promise<readonly T[]> {
+  const { stdout } = await link(env, `${words} --json`)
+  return stdout
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as T)
 }
 
 /** What the API says of a link, and its newest change. */
@@ -39,7 +39,7 @@ await t.test('a link by commands, beside a server', async (t) => {
   const ann = await user('ann')
 
   await t.test('add and show', async (t) => {
-    const made = await link(env, 'add', ' Docs', 'docs.example.com/start')
+    const made = await runCli(['link', 'add', ' Docs', 'docs.example.com/start'], { env })
     t.same(made, {
       code: 0,
       stdout: `${BASE}/docs\n`,
@@ -50,7 +50,7 @@ await t.test('a link by commands, beside a server', async (t) => {
     t.match(found, { owners: [{ email: OPERATOR, is_primary: true }], visibility: 'public' })
     t.match(change, { actor: OPERATOR, action: 'created' })
     const words = `add plan https://plan.example.com/ --title Plan --owner ${ann.email} --description Next --tag Red --tag blue --max-visits 9 --visibility secure --append-path true --expires 30d`
-    const [whole] = await printed(env, ...words.split(' '))
+    const [whole] = await printed(env, words)
     const plan = await apiLink(root, 'plan')
     t.same(whole, plan.found, 'JSON as the API has it')
     t.match(plan.change, { actor: OPERATOR }, 'not by its owner')
@@ -65,8 +65,8 @@ await t.test('a link by commands, beside a server', async (t) => {
     })
     const lives = Date.parse(whole?.expires_at ?? '') - Date.parse(whole?.created_at ?? '')
     t.equal(lives, 30 * 86_400_000, 'from now on')
-    t.same(await printed(env, 'show', 'plan'), [whole])
-    const { stdout } = await link(env, 'show', 'PLAN')
+    t.same(await printed(env, 'show plan'), [whole])
+    const { stdout } = await link(env, 'show PLAN')
     for (const fact of [
       `address      ${BASE}/plan\n`,
       'url          https://plan.example.com/\n',
@@ -77,49 +77,49 @@ await t.test('a link by commands, beside a server', async (t) => {
     ]) {
       t.match(stdout, fact)
     }
-    const { stdout: drawn } = await link(env, 'show', 'docs', '--qr')
+    const { stdout: drawn } = await link(env, 'show docs --qr')
     const code = drawn.slice(drawn.indexOf('█')).trimEnd()
     t.equal(decodeQr(pixelsOfText(code)), `${BASE}/docs`, 'read from the terminal')
   })
 
   await t.test('edit changes what is named', async (t) => {
     const before = (await apiLink(root, 'plan')).found
-    const edited = await link(env, 'edit', 'plan', '--title', 'New')
+    const edited = await link(env, 'edit plan --title New')
     t.same(edited, { code: 0, stdout: '', stderr: 'plan is changed\n' })
     const { found: after, change } = await apiLink(root, 'plan')
     t.same({ ...after, updated_at: '' }, { ...before, title: 'New', updated_at: '' })
     t.match(change, { actor: OPERATOR, action: 'edited', detail: { title: ['Plan', 'New'] } })
-    const cleared = ['--expires', '', '--max-visits=', '--tag', '', '--description', '']
-    const [bare] = await printed(env, 'edit', 'plan', ...cleared)
+    const cleared = '--expires= --max-visits= --tag= --description='
+    const [bare] = await printed(env, `edit plan ${cleared}`)
     t.match(bare, { expires_at: null, max_visits: null, description: '', title: 'New' })
     t.same(bare?.tags, [])
-    await link(env, 'edit', 'docs', '--url', 'https://moved.example.com/', '--archived', 'true')
+    await link(env, 'edit docs --url https://moved.example.com/ --archived true')
     await until(async () => (await leadsTo(base, '/docs')) === 410, 'the end')
-    await link(env, 'edit', 'docs', '--archived', 'false', '--append-path', 'true')
+    await link(env, 'edit docs --archived false --append-path true')
     const moved = async () => (await leadsTo(base, '/docs/a')) === 'https://moved.example.com/a'
     await until(moved, 'the new address')
   })
 
   await t.test('stats', async (t) => {
     const { id } = await makeLink(ann, 'visited')
-    const none = await link(env, 'stats', 'visited')
+    const none = await link(env, 'stats visited')
     t.match(none.stdout, /^visits +0\nlast visit +never\npeople +0\n/)
     await visit(base, '/visited', { headers: { referer: 'https://wiki.example.com/a' } })
     type Stats = { total: number; referrers: unknown[]; clients: unknown[] }
     const stats = await until(async () => {
-      const [counted] = await printed<Stats>(env, 'stats', 'visited')
+      const [counted] = await printed<Stats>(env, 'stats visited')
       const { total, referrers, clients } = counted ?? { total: 0, referrers: [], clients: [] }
       return total === 1 && referrers.length === 1 && clients.length === 1 && counted
     }, 'the visit with its host and its client')
     t.same(stats, await ann.read(`/links/${id}/stats`), 'JSON as the API has it')
-    const { stdout } = await link(env, 'stats', 'visited')
-    t.match(stdout, /^visits +1\nlast visit +\d.*\npeople +1\n[^]*\nDAY +VISITS\n\d.* 1\n/)
+    const { stdout } = await link(env, 'stats visited')
+    t.match(stdout, /^visits +1\nlast visit +\d.*\npeople +1\n[^]*\nDAY +VISITS\n/)
     t.match(stdout, 'wiki.example.com 1\n')
   })
 
   await t.test('rm', async (t) => {
     const { id } = (await apiLink(root, 'plan')).found
-    t.same(await link(env, 'rm', 'plan'), {
+    t.same(await link(env, 'rm plan'), {
       code: 0,
       stdout: '',
       stderr: `plan is removed; for 30 days it can be restored: ${BASE}/-/deleted\n`,
@@ -128,7 +128,7 @@ await t.test('a link by commands, beside a server', async (t) => {
     const { stdout: audit } = await runCli('audit --limit 1 --json', { env })
     t.match(JSON.parse(audit), { actor: 'command', action: 'link delete', subject: 'plan' })
     await expectStatus(200, ann.api('POST', `/links/${id}/restore`))
-    t.match(await printed(env, 'rm', 'plan'), [{ id, slug: 'plan' }])
+    t.match(await printed(env, 'rm plan'), [{ id, slug: 'plan' }])
   })
 })
 
@@ -149,10 +149,10 @@ t.test('lists of links, and what is refused', async (t) => {
     `links set clicks = 7 where slug = 'gamma'`,
     `link_texts set keys = '{used_up}' where slug = 'gamma'`,
   ]) {
-    await run(env['DATABASE_URL'] ?? '', `update links.${change}`)
+    await postgres.query(env, `update links.${change}`)
   }
   const slugs = async (words = '') =>
-    (await printed(env, 'list', ...words.split(' ').filter(Boolean))).map(({ slug }) => slug)
+    (await printed(env, `list ${words}`.trim())).map(({ slug }) => slug)
 
   await t.test('of everybody, filtered and sorted', async (t) => {
     for (const [words, wanted] of [
@@ -171,15 +171,15 @@ t.test('lists of links, and what is refused', async (t) => {
     ] as const) {
       t.same(await slugs(words), wanted, words)
     }
-    const { stdout } = await link(env, 'list', '--state', 'used_up')
+    const { stdout } = await link(env, 'list --state used_up')
     t.same(
       stdout.split('\n').map((line) => line.replaceAll(/ +/g, ' ')),
       ['SLUG STATE CLICKS OWNER URL', 'gamma used_up 7 joann@example.com https://gamma.test/', ''],
     )
-    const cut = await link(env, 'list', '--limit', '2')
+    const cut = await link(env, 'list --limit 2')
     t.equal(cut.stdout.split('\n').length, 4)
     t.equal(cut.stderr, 'more links match than the 2 listed; --limit says how many are\n')
-    t.equal((await link(env, 'list', '--limit', '4')).stderr, '')
+    t.equal((await link(env, 'list --limit 4')).stderr, '')
   })
 
   await t.test('all of them, beyond a page', async (t) => {
@@ -191,8 +191,7 @@ t.test('lists of links, and what is refused', async (t) => {
 
   await t.test('what is refused', async (t) => {
     const none = 'no link has this slug'
-    const time =
-      /^gatehouse: --expires must be a time with its zone .*, or a whole number with s, m/
+    const time = '--expires must be a time with its zone such as '
     await refuseCommands(t, { env, state: () => contentsOf(postgres, env) }, [
       ...refusedRows('link', 1, [
         ['show nothing', none],
@@ -238,9 +237,7 @@ t.test('lists of links, and what is refused', async (t) => {
       code: 1,
       stderr: /^gatehouse: the address of links is not known: .* set LINKS_BASE_URL\n$/,
     })
-    t.match(await runCli('link show alpha', socket), {
-      code: 0,
-      stdout: /^address +http:\/\/HOST\/alpha$/m,
-    })
+    const { stdout } = await runOk('link show alpha', socket)
+    t.match(stdout, 'address      http://HOST/alpha\n')
   })
 })

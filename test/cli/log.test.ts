@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
+import { ANN, PROXIED } from '../helpers/audit.ts'
 import { backends } from '../helpers/backends.ts'
 import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { childrenOf } from '../helpers/process-figures.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
@@ -23,12 +25,8 @@ function inJournal(descriptor: string): readonly string[] {
 }
 
 t.test('one line a request, one object a line', async (t) => {
-  const env = await postgres.env(t)
-  const proxies = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
-  const server = await startServer(t, {
-    env: { ...env, ...proxies },
-    services: ['hooks', 'links'],
-  })
+  const env = { ...(await postgres.env(t)), ...PROXIED }
+  const server = await startServer(t, { env, services: ['hooks', 'links'] })
   const token = secret('token-in-a-path')
   const forwarded = { 'X-Forwarded-For': '198.51.100.7' }
   const page = await request(`${server.hooks}/settings`, { headers: forwarded })
@@ -74,25 +72,24 @@ t.test('one line a request, one object a line', async (t) => {
 t.test('a line has the user: whom the proxy names, or whose token it is', async (t) => {
   const env = {
     ...(await postgres.env(t)),
+    ...PROXIED,
     OPS_CHAT_API_KEY: secret('chat-key'),
-    GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
   }
   const made = await runCli('endpoint add agent', { env, secretShown: true })
   const token = keepSecret('agent', made.stdout.trim())
   const server = await startServer(t, { env })
   const links = linksServer(server, env)
   const ann = await links.user('ann')
-  const user = { 'Remote-Email': 'ann@example.com' }
   const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
   /** Each request, and what its line says: the route, and the user. */
   const expected = [
-    [`${server.hooks}/log`, user, '/log ann@example.com'],
+    [`${server.hooks}/log`, ANN, '/log ann@example.com'],
     [`${server.hooks}/log`, { 'Remote-Email': 'token agent' }, '/log user token agent'],
     [`${server.hooks}/log`, {}, '/log undefined'],
-    [`${server.hooks}/api/v1/events`, { ...user, ...bearer(token) }, '/api/v1/events token agent'],
+    [`${server.hooks}/api/v1/events`, { ...ANN, ...bearer(token) }, '/api/v1/events token agent'],
     [`${server.hooks}/api/v1/events`, bearer(secret('wrong')), '/api/v1/events undefined'],
 
-    [`${server.links}/nothing-here`, user, '/:slug ann@example.com'],
+    [`${server.links}/nothing-here`, ANN, '/:slug ann@example.com'],
     [
       `${server.links}/api/v1/links`,
       bearer(ann.token),
@@ -105,10 +102,8 @@ t.test('a line has the user: whom the proxy names, or whose token it is', async 
   await server.stop()
   const lines = server.logs().map((text): Line => JSON.parse(text))
   const asked = lines.filter(({ msg, route }) => msg === 'request' && route !== '/healthz')
-  t.same(
-    asked.map(({ route, user }) => `${route} ${user}`),
-    [...expected.map(([, , line]) => line), '/mcp/:endpoint token agent'],
-  )
+  const told = asked.map(({ route, user }) => `${route} ${user}`)
+  t.same(told, [...expected.map(([, , line]) => line), '/mcp/:endpoint token agent'])
 })
 
 t.test('the journal is told of each line’s priority, which it takes off', async (t) => {
@@ -119,12 +114,9 @@ t.test('the journal is told of each line’s priority, which it takes off', asyn
     services: ['hooks'],
     program,
   })
-  await server.stop()
-  const levels = server.logs().map((text) => {
-    const { level }: { level: string } = JSON.parse(text.slice(3))
-    return `${text.slice(0, 3)} ${level}`
-  })
-  t.same([...new Set(levels)].toSorted(), ['<4> warn', '<6> info'])
+  t.same(await server.stop(), { code: 0, signal: null }, 'SIGTERM ends it in order')
+  const levels = server.logs().map((text) => text.slice(0, 3) + JSON.parse(text.slice(3)).level)
+  t.same([...new Set(levels)].toSorted(), ['<4>warn', '<6>info'])
 
   const wrong = { ...env, HOOKS_ADDR: 'nonsense' }
   const refused = await runCliProcess('serve hooks', { env: wrong, program })
@@ -137,11 +129,7 @@ t.test('so it is told of what a check finds before a start', async (t) => {
   const unit = { env: { ...env, PATH: '/bin' }, program: inJournal('/proc/$$/fd/1') }
   const { code, stdout } = await runCliProcess('check', unit)
   t.equal(code, 1)
-  for (const line of [
-    '<3>FAIL  configuration: ',
-    '<4>warn  runner: ',
-    '<6>ok    data directory: ',
-  ]) {
+  for (const line of ['<3>FAIL  configuration: ', '<4>warn  runner: ', '<6>ok    data dir']) {
     t.match(stdout, line)
   }
   t.notMatch(stdout, /^[^<]/m)
@@ -161,8 +149,7 @@ t.test('a person at a terminal sees one line, then warnings and errors in words'
     return text.includes('no queue is read: ') && lines.slice(1).filter(Boolean)
   }, 'a warning')
   // `script` does not pass on SIGTERM.
-  const children = await readFile(`/proc/${server.pid}/task/${server.pid}/children`, 'utf8')
-  process.kill(Number(children.trim()), 'SIGTERM')
+  for (const pid of childrenOf(server.pid)) process.kill(pid, 'SIGTERM')
   t.match(await server.exited, { code: 0 })
   const [warning, ready] = lines.toSorted()
   t.match(warning, /^\d{4}-\d\d-\d\dT[\d:.]+Z warn: no queue is read: [^{}]+$/)

@@ -12,7 +12,7 @@ const token = secret('notify')
 const { url, received } = await startReceiver(t)
 const keyless = await postgres.env(t)
 const env = { ...keyless, GATEHOUSE_SECRET_KEY: secretKey() }
-const run = (words: string, input = '') => runCli(['notify', ...words.split(' ')], { env, input })
+const run = (words: string, input = '') => runCli(`notify ${words}`, { env, input })
 const rows = async (): Promise<readonly Record<string, unknown>[]> =>
   JSON.parse((await run('list --json')).stdout)
 
@@ -50,9 +50,9 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
 })
 
 await t.test('a bad one is refused in a line, and nothing is changed', async (t) => {
-  const words = (line: string) => `notify ${line}`
-  const none = /there is no target other/
-  const times = /two times of the day such as 22:00-07:00/
+  const none = 'there is no target other'
+  const period = 'must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d'
+  const times = '--quiet must be two times of the day such as 22:00-07:00'
   await refuseCommands(t, { env, state: rows }, [
     ...refusedRows('notify', 2, [
       [`add x pigeon+https://x/${token}`, 'URL is not valid: its scheme is not known'],
@@ -61,6 +61,10 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
         'URL is not valid: it is not like pagerduty+https://events.pagerduty.com/v2/enqueue?routing_key',
       ],
       ['set phone', 'Missing a setting'],
+      [
+        'add x smtp://u:secret-1@h?from=a@b&to=c@d',
+        'URL has a password, which others can see: give it by --token',
+      ],
     ]),
     ...refusedRows('notify', 1, [
       [`add X:y ${url}`, 'the name must be 1 to 64 lower-case letters'],
@@ -73,26 +77,12 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
       ['--levels loud', '--levels must be'],
       ['--quiet 7-9', times],
       ['--quiet 07:00-07:00', times],
-      [
-        '--after 13h',
-        '--after must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 12h at most',
-      ],
-      [
-        '--remind 5s',
-        '--remind must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, from 1m to 7d',
-      ],
-    ]),
-    [
-      words('add x smtp://u:secret-1@h?from=a@b&to=c@d'),
-      2,
-      'URL has a password, which others can see: give it by --token',
-    ],
-  ])
-  await refuseCommands(t, { env: keyless, state: rows }, [
-    ...refusedRows('notify', 1, [
-      [`add x ${url}`, 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY'],
+      ['--after 13h', `--after ${period}, 12h at most`],
+      ['--remind 5s', `--remind ${period}, from 1m to 7d`],
     ]),
   ])
+  const sealed = 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY'
+  await refuseCommands(t, { env: keyless, state: rows }, [[`notify add x ${url}`, 1, sealed]])
   const unread = await runCli('notify test phone', { env: keyless })
   t.match(unread, { code: 1, stderr: 'not taken: GATEHOUSE_SECRET_KEY is not set' })
 })

@@ -23,12 +23,8 @@ const [, postgres] = backends
 const key = { GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, server, env: own } = await startHooks(t, postgres, key)
 /** A server whose built-in providers have no secret of the configuration. */
-const bare = await startHooks(t, postgres, {
-  ...key,
-  HOOKS_CODE_HOST_SECRET: '',
-  HOOKS_PAYMENTS_SECRET: '',
-  HOOKS_CHAT_SECRET: '',
-})
+const none = { HOOKS_CODE_HOST_SECRET: '', HOOKS_PAYMENTS_SECRET: '', HOOKS_CHAT_SECRET: '' }
+const bare = await startHooks(t, postgres, { ...key, ...none })
 /** By these the command finds the server: its address and its secrets. */
 const env = { ...SIGNED_ENV, HOOKS_ADDR: new URL(base).host }
 const elsewhere = { HOOKS_ADDR: new URL(bare.base).host }
@@ -37,19 +33,16 @@ const TYPES = { code_host: 'push', payments: 'payment_intent.succeeded', chat: '
 await t.test('a built-in provider takes it as signed, each time as a new delivery', async (t) => {
   for (const [provider, type] of Object.entries(TYPES)) {
     const before = (await eventIds(base)).length
-    const first = await runCli(`send-sample ${provider}`, { env })
-    const second = await runCli(`send-sample ${provider}`, { env })
-    const ids = await eventIds(base)
-    t.equal(ids.length, before + 2)
-    for (const [run, id] of [
-      [second, ids[0]],
-      [first, ids[1]],
-    ] as const) {
+    for (const count of [1, 2]) {
+      const run = await runCli(`send-sample ${provider}`, { env })
+      const [id, ...others] = await eventIds(base)
+      t.equal(others.length + 1, before + count)
       t.match(run, { code: 0, stdout: `202 {"id":${id},"provider":"${provider}"` })
       t.match(run.stderr, `sending ${type} to ${base}/webhooks/${provider}\n`)
       t.match(run.stderr, `see ${base}/log/${id}\n`)
     }
-    const { facts } = await shown(base, ids[0] ?? 0)
+    const [id = 0] = await eventIds(base)
+    const { facts } = await shown(base, id)
     t.match(facts, { 'Event type': type, Verified: 'yes', Provider: provider })
     // Its secret may have been set on the page.
     const input = secret(`page-${provider}`)
@@ -71,7 +64,7 @@ await t.test('a generic provider takes it with its token or its secret', async (
   await addProvider(base, 'lan', { open: true })
   t.match(await runCli('send-sample generic:lan', { env }), { code: 0, stdout: /^202 / })
 
-  const add = ['provider', 'add', 'shop', '--signed', '--enable']
+  const add = 'provider add shop --signed --enable'
   const { stdout } = await runCli(add, { env: own, secretShown: true })
   const signing = keepSecret('shop', stdout.trim())
   const known = async () => (await post(base, 'generic/shop', '')).status !== 404
@@ -85,27 +78,23 @@ await t.test('a generic provider takes it with its token or its secret', async (
 await t.test('each refusal says what to do, and nothing is stored', async (t) => {
   await addProvider(base, 'off', { open: true, enabled: false })
   const fresh = await startHooks(t, postgres, { HOOKS_PAYMENTS_SECRET: '' })
-  const sample = (words: string, env: Env = {}, input = '') => ({
-    args: ['send-sample', ...words.split(' ')],
-    env,
-    input,
-  })
+  const sample = (words: string, env: Env = {}) => ({ args: `send-sample ${words}`, env })
   const stored = async () => [await eventIds(base), await eventIds(fresh.base)]
-  const to = /--to must be an http:\/\/ or https:\/\/ URL without credentials/
+  const to = '--to must be an http:// or https:// URL without credentials'
   await refuseCommands(t, { env, state: stored }, [
     [
       sample('code_host', { HOOKS_CODE_HOST_SECRET: secret('another') }),
       1,
       /^sending push to /,
       /^gatehouse: refused with 401: The signature /,
-      /^give this command the server's HOOKS_CODE_HOST_SECRET; .* set on the page .*--token-stdin$/,
+      /^give this command the server's HOOKS_CODE_HOST_SECRET; .*--token-stdin$/,
     ],
     [
       sample('payments', { HOOKS_ADDR: new URL(fresh.base).host }),
       1,
       /^sending /,
       /^gatehouse: refused with 404: /,
-      /^set its secret on the page of providers, or start with HOOKS_PAYMENTS_SECRET$/,
+      /start with HOOKS_PAYMENTS_SECRET$/,
     ],
     [
       sample('ci'),
@@ -120,14 +109,14 @@ await t.test('each refusal says what to do, and nothing is stored', async (t) =>
       1,
       /^sending /,
       /^gatehouse: refused with 403: .*disabled/,
-      /^enable it with: gatehouse provider enable off/,
+      /gatehouse provider enable off/,
     ],
     [
       sample('nobody'),
       1,
       /^sending /,
       /^gatehouse: refused with 404: /,
-      /^make it with: gatehouse provider add nobody --enable$/,
+      /gatehouse provider add nobody --enable$/,
     ],
     [
       sample('chat', { HOOKS_CHAT_SECRET: '' }),
@@ -140,7 +129,7 @@ await t.test('each refusal says what to do, and nothing is stored', async (t) =>
       1,
       'HOOKS_ADDR names no TCP port; give the URL of the receiver by --to or in HOOKS_BASE_URL',
     ]),
-    [['send-sample', 'No Name'], 2, 'PROVIDER must be the name of a provider'],
+    ['send-sample No_Name', 2, 'PROVIDER must be the name of a provider'],
     [sample('chat --token-stdin --scheme hmac'), 2, 'chat has a scheme of its own'],
     [sample('chat --to ftp://a'), 2, to],
     [sample('chat --to http://u:pw@a/'), 2, /^(?!.*pw).*--to must be/],

@@ -19,7 +19,7 @@ const source = readFileSync(FILE, 'utf8')
 const [, head = '', body = ''] = /^---\n(.*?)\n---\n(.*)$/s.exec(source) ?? []
 
 /** What the fences of a language have, one after the other. */
-function fenced(language: string): string {
+function fenced(language: string) {
   const fences = body.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))
   return [...fences].map(([, text]) => text).join('')
 }
@@ -113,7 +113,7 @@ exec '${process.execPath}' '${join(ROOT, 'server.ts')}' "$@"
 }
 
 /** The forwarder of the skill until it has delivered the event. */
-async function runForwarder(t: Test, command: string): Promise<void> {
+async function runForwarder(t: Test, command: string) {
   const [, , , ...args] = command.split(' ')
   const forwarder = openForward(t, [target, ...args, '--from', base, '--since', '1'])
   await until(() => forwarder.lines().length > 0, 'the event to be forwarded')

@@ -1,7 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { commandTable } from '../../commands/commands.ts'
@@ -19,6 +17,7 @@ import {
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 
 const [, postgres] = backends
@@ -122,29 +121,20 @@ t.test('each command, typed wrong in five ways', async (t) => {
 })
 
 t.test('without its server, its database or its address, a command says what to do', async (t) => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => void server.close())
-  const { port } = server.address() as AddressInfo
+  const { port } = await startReceiver(t)
   const away = await freePort()
   const taken: Env = { ...FREE, HOOKS_ADDR: `127.0.0.1:${port}`, ...(await postgres.env(t)) }
-  const ways = 'start it with gatehouse serve, or name a running one by --from'
-  const nobody = new RegExp(
-    `no server answers at http://127\\.0\\.0\\.1:${away} \\(ECONNREFUSED\\): ${ways}$`,
-  )
-  const database = `postgres://gatehouse@127.0.0.1:${away}/none`
-  const unreachable =
-    /the database can't be reached \(.*ECONNREFUSED.*\): start it, or correct DATABASE_URL$/
-  const reads = ['events list', 'events show 1', 'events payload 1', 'events list --follow']
+  const nobody = `no server answers at http://127.0.0.1:${away} (ECONNREFUSED): start it with gatehouse serve, or name a running one by --from`
+  const unreachable = /ECONNREFUSED.*\): start it, or correct DATABASE_URL$/
   await refuseCommands(t, undefined, [
-    ...reads.map((words): RefusedCommand => [
-      { args: words.split(' '), env: { HOOKS_ADDR: `127.0.0.1:${away}` } },
+    ...['list', 'show 1', 'payload 1', 'list --follow'].map((words): RefusedCommand => [
+      { args: `events ${words}`, env: { HOOKS_ADDR: `127.0.0.1:${away}` } },
       1,
       nobody,
     ]),
     ...['provider list', 'user list', 'checks list', 'migrate', 'serve hooks'].map(
-      (words): RefusedCommand => [
-        { args: words.split(' '), env: { ...FREE, DATABASE_URL: database } },
+      (args): RefusedCommand => [
+        { args, env: { ...FREE, DATABASE_URL: `postgres://gatehouse@127.0.0.1:${away}/none` } },
         1,
         unreachable,
       ],
@@ -152,10 +142,7 @@ t.test('without its server, its database or its address, a command says what to 
     [
       { args: 'serve hooks', env: taken },
       1,
-      new RegExp(
-        `HOOKS_ADDR: another program listens on 127\\.0\\.0\\.1:${port} \\(ss -ltnp names it\\): stop it, ` +
-          'or set HOOKS_ADDR \\(--hooks-addr\\) to another address$',
-      ),
+      `HOOKS_ADDR: another program listens on 127.0.0.1:${port} (ss -ltnp names it): stop it, or set HOOKS_ADDR (--hooks-addr) to another address`,
     ],
     [
       'migrate --hooks-addr 8080',
@@ -172,10 +159,7 @@ t.test('the man pages have every command, flag and variable', async (t) => {
   const page = await runOk('help --man-settings')
   for (const name of VARIABLE_NAMES) t.match(page.stdout, new RegExp(`\n${name}(, |\n)`))
   t.match(page.stdout, '\nHOOKS_ADDR, \\-\\-hooks\\-addr\n')
-  t.match(
-    page.stdout,
-    /\nDATABASE_URL\n.*; a secret, without a flag; counts from the next start\n/,
-  )
+  t.match(page.stdout, '; a secret, without a flag; counts from the next start\n')
   if (spawnSync('man', ['--version']).status !== 0) return
   const folder = await temporaryFolder(t)
   const options = {
@@ -260,30 +244,26 @@ t.test('words and flags that a command does not take', async (t) => {
     ...refusedRows('token create ann@example.com', 2, [
       ['--scope write', '--scope must be full, read or create'],
       ['--name a\u0007', '--name must have no control characters'],
-      ['--expires soon', /--expires must be a time with its zone such as .*7d/],
+      ['--expires soon', '--expires must be a time with its zone such as '],
       ['--expires 999999999d', '--expires must be a time'],
       ['--expires 2020-01-31T12:00:00Z', '--expires must be in the future'],
       ['--expires 0', '--expires must be in the future'],
     ]),
     ...['forward http://127.0.0.1:1/hook', 'events list'].map((words): RefusedCommand => [
-      [...words.split(' '), '--from', `http://ann:${value}@127.0.0.1:1`],
+      `${words} --from http://ann:${value}@127.0.0.1:1`,
       2,
       '--from has a password, which others can see: give it by -',
     ]),
     ...[
       'provider add a --scheme github --secret - --answer-body -',
       'destination set a --authorization - --headers -',
-    ].map((words): RefusedCommand => [
-      { args: words.split(' '), input: 'text' },
-      2,
-      /^gatehouse: --\S+ and --\S+ can't all read standard input/,
-    ]),
+    ].map((args): RefusedCommand => [{ args, input: 'text' }, 2, /can't all read standard input/]),
   ])
 })
 
 t.test('wrong usage of provider', async (t) => {
   const value = secret('given-as-flag')
-  const noArgument = /^gatehouse: --secret must be - for .* a secret is no argument$/
+  const noArgument = '--secret must be - for standard input'
   const body = '--answer-body must be text of 4096 bytes at most'
   const overlap =
     '--overlap must be a whole number with s, m, h or d, such as 90s, 15m, 24h or 7d, 30d at most'

@@ -11,8 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 
@@ -55,7 +54,12 @@ function install(root: string, ...args: readonly string[]) {
     env: { PATH: process.env['PATH'] ?? '', DESTDIR: root },
     encoding: 'utf8',
   })
-  return { status, lines: stdout.trim().split('\n'), stderr }
+  return { status, stdout, lines: stdout.trim().split('\n'), stderr }
+}
+
+/** What it says of files, but for those that stay; its last line is of another kind. */
+function changesIn(lines: readonly string[]) {
+  return lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  '))
 }
 
 /** Everything under a folder with its mode and bytes. */
@@ -96,14 +100,11 @@ t.test('it puts everything in place, and a second time nothing', async (t) => {
   const built = await executable(t)
   const first = install(root, built)
   t.match(first, { status: 0, stderr: '' })
-  const modes = Object.entries(MODES)
-  const all = modes.flatMap(([mode, paths]) => paths.map((path) => ({ mode, path })))
-  for (const { path, mode } of all) {
-    t.equal((lstatSync(join(root, path)).mode & 0o777).toString(8), mode, path)
-    t.ok(
-      first.lines.some((line) => new RegExp(`^(installed|made) +${path}/?$`).test(line)),
-      `${path} is named`,
-    )
+  for (const [mode, paths] of Object.entries(MODES)) {
+    for (const path of paths) {
+      t.equal((lstatSync(join(root, path)).mode & 0o777).toString(8), mode, path)
+      t.match(first.stdout, new RegExp(`^(installed|made) +${path}/?$`, 'm'), `${path} is named`)
+    }
   }
   t.equal(first.lines.at(-1), `All is in ${root}; systemd was not told.`)
   t.equal(readFileSync(join(root, BINARY), 'utf8'), readFileSync(built, 'utf8'))
@@ -112,10 +113,7 @@ t.test('it puts everything in place, and a second time nothing', async (t) => {
   const second = install(root, built)
   t.match(second, { status: 0, stderr: '' })
   t.same(snapshot(root), before)
-  t.same(
-    second.lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
-    [],
-  )
+  t.same(changesIn(second.lines), [])
   t.equal(second.lines.length, first.lines.length)
 })
 
@@ -130,14 +128,11 @@ t.test('an upgrade replaces what is ours and keeps what is the operator’s', as
   appendFileSync(built, 'echo 2\n')
   const { status, lines } = install(root, built)
   t.equal(status, 0)
-  t.same(
-    lines.slice(0, -1).filter((line) => !line.startsWith('unchanged  ')),
-    [
-      `replaced   ${BINARY}`,
-      `replaced   ${UNITS}/gatehouse.service`,
-      `kept       ${SETTINGS} (edited; the example is in /usr/local/share/gatehouse)`,
-    ],
-  )
+  t.same(changesIn(lines), [
+    `replaced   ${BINARY}`,
+    `replaced   ${UNITS}/gatehouse.service`,
+    `kept       ${SETTINGS} (edited; the example is in ${SHARE})`,
+  ])
   t.match(readFileSync(join(root, SETTINGS), 'utf8'), /^OPS_DRY_RUN=true$/m)
   t.match(readFileSync(join(root, BINARY), 'utf8'), /^echo 2$/m)
   rmSync(join(root, '/etc/gatehouse/credentials/ops_chat_api_key'))

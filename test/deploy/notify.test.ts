@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
@@ -36,7 +35,7 @@ t.test('systemd is told of ready, alive and stopping', { skip }, async (t) => {
 t.test('who does not start is never ready', { skip }, async (t) => {
   const receiver = await startNotifyReceiver(t)
   const env = { ...(await postgres.env(t)), NOTIFY_SOCKET: receiver.path, HOOKS_ADDR: 'fd:hooks' }
-  const { code, stderr } = await runCliProcess(['serve', 'hooks'], { env })
+  const { code, stderr } = await runCliProcess('serve hooks', { env })
   t.match({ code, stderr }, { code: 1, stderr: /No socket named "hooks" was passed/ })
   await until(() => receiver.messages().includes('STOPPING=1'), 'STOPPING=1')
   t.same(receiver.messages(), ['STOPPING=1'])

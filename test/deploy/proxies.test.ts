@@ -1,14 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openForward, recorded } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runOk } from '../helpers/cli.ts'
 import { createSender } from '../helpers/deliveries.ts'
-import { request } from '../helpers/http.ts'
-import type { RequestOptions, Response } from '../helpers/http.ts'
+import { JSON_TYPE } from '../helpers/hooks.ts'
+import { request, type RequestOptions } from '../helpers/http.ts'
 import { META, addEndpoint } from '../helpers/mcp.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -101,7 +100,7 @@ async function throughProxy(t: Test, { name, start }: Proxied, signIn: SignIn) {
   // All but the sign-in itself is the same for each service.
   const isWhole = signIn === 'authelia'
   const proxy = await start(t, server, signIn, isWhole)
-  const ask = (host: string, path: string, options: RequestOptions = {}): Promise<Response> =>
+  const ask = (host: string, path: string, options: RequestOptions = {}) =>
     request(`${proxy}/`, {
       ...options,
       path,
@@ -155,70 +154,63 @@ async function throughProxy(t: Test, { name, start }: Proxied, signIn: SignIn) {
     for (const host of ['hooks', 'go', 'ops']) {
       t.match(await ask(host, '/healthz'), { status: 200, text: /"ok"/ }, host)
     }
-    t.equal((await ask('ops', '/api/v1/health')).status, 200)
-
     const { body, headers } = await sender.delivery({ size: 2_000_000 })
     const to = { method: 'POST', body, headers: { 'Content-Type': 'application/json' } }
-    t.equal((await ask('hooks', '/webhooks/code_host', { ...to, headers })).status, 202)
-    t.equal((await ask('hooks', '/webhooks/code_host', to)).status, 401)
-
     const { token } = await addEndpoint(server.hooks, name)
-    const call = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: META } }
+    const bearer = (text: string) => ({ Authorization: `Bearer ${text}` })
     const asked = {
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',
       'MCP-Protocol-Version': '2026-07-28',
       'Mcp-Method': 'server/discover',
     }
-    const tool = { method: 'POST', body: JSON.stringify(call) }
-    const authorized = { ...asked, Authorization: `Bearer ${token}` }
-    t.equal((await ask('hooks', `/mcp/${name}`, { ...tool, headers: authorized })).status, 200)
-    t.equal((await ask('hooks', `/mcp/${name}`, { ...tool, headers: asked })).status, 401)
-
-    const events = (headers: RequestOptions['headers']): Promise<Response> =>
-      ask('hooks', '/api/v1/events', { headers: headers ?? {} })
-    t.equal((await events({ Authorization: `Bearer ${token}` })).status, 200)
-    t.equal((await events({ Authorization: `Bearer ${chatKey}` })).status, 401)
-    t.equal((await events(signedIn)).status, 200, 'people sign in')
-    const bearer = `Bearer ${token}`
-    for (const Authorization of ['', 'Basic x', 'Bearer', 'Bearerx y', `x ${bearer}`]) {
-      t.equal((await events({ Authorization })).status, 302, `${Authorization} asks for the login`)
-    }
-    const two = await events({ Authorization: ['Basic x', bearer] })
-    // nginx takes only one.
-    t.ok([302, 400].includes(two.status), 'the first one counts')
-    t.equal((await events({ Authorization: [bearer, 'Basic x'] })).status, 400)
-    t.equal((await ask('hooks', '/log', { headers: { Authorization: bearer } })).status, 302)
-    const follow = { Host: 'hooks.example.com', Authorization: bearer }
-    t.equal((await openStream(t, `${proxy}/events`, { headers: follow })).status, 200)
-
+    const call = { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: META } }
+    const tool = { method: 'POST', body: JSON.stringify(call), headers: asked }
     // A user by having come once.
-    const made = await runCli(['token', 'create', EMAIL], { env, secretShown: true })
-    const user = {
-      Authorization: `Bearer ${keepSecret('links', made.stdout.trim().split('\n').at(-1) ?? '')}`,
-    }
-    t.match(await ask('go', '/api/v1/users/me', { headers: user }), { status: 200, text: EMAIL })
-    t.equal(
-      (await ask('go', '/api/v1/users/me', { headers: { ...signedIn, ...forged } })).status,
-      401,
-    )
-
+    const made = await runOk(`token create ${EMAIL}`, { env, secretShown: true })
+    const user = bearer(keepSecret('links', made.stdout.trim().split('\n').at(-1) ?? ''))
     const { url, location } = longestTarget()
     const link = { method: 'POST', body: JSON.stringify({ slug: `far-${name}`, url }) }
-    const json = { 'Content-Type': 'application/json', ...user }
-    t.equal((await ask('go', '/api/v1/links', { ...link, headers: json })).status, 201)
+    const [mcp, events, me] = [`/mcp/${name}`, '/api/v1/events', '/api/v1/users/me']
+    const rows: readonly (readonly [number, string, string, RequestOptions?])[] = [
+      [202, 'hooks', '/webhooks/code_host', { ...to, headers }],
+      [401, 'hooks', '/webhooks/code_host', to],
+      [200, 'hooks', mcp, { ...tool, headers: { ...asked, ...bearer(token) } }],
+      [401, 'hooks', mcp, tool],
+      [200, 'hooks', events, { headers: bearer(token) }],
+      [401, 'hooks', events, { headers: bearer(chatKey) }],
+      // People sign in.
+      [200, 'hooks', events, { headers: signedIn }],
+      ...['', 'Basic x', 'Bearer', 'Bearerx y', `x Bearer ${token}`].map(
+        (Authorization) => [302, 'hooks', events, { headers: { Authorization } }] as const,
+      ),
+      [400, 'hooks', events, { headers: { Authorization: [`Bearer ${token}`, 'Basic x'] } }],
+      [302, 'hooks', '/log', { headers: bearer(token) }],
+      [200, 'go', me, { headers: user }],
+      [401, 'go', me, { headers: { ...signedIn, ...forged } }],
+      [201, 'go', '/api/v1/links', { ...link, headers: { ...JSON_TYPE, ...user } }],
+      [200, 'ops', '/api/v1/health'],
+      [200, 'ops', '/v1/models', { headers: bearer(chatKey) }],
+      [401, 'ops', '/v1/models'],
+      [401, 'ops', '/api/v1/webhook', to],
+      // A job brings its token.
+      [404, 'ops', '/beat/unknown', { method: 'POST' }],
+    ]
+    for (const [status, host, path, options] of rows) {
+      const answer = await ask(host, path, options)
+      const what = `${host} ${path} ${JSON.stringify(options?.headers)}`
+      t.equal(answer.status, status, what)
+      if (path === me && status === 200) t.match(answer.text, EMAIL)
+    }
+    const two = await ask('hooks', events, {
+      headers: { Authorization: ['Basic x', `Bearer ${token}`] },
+    })
+    // nginx takes only one.
+    t.ok([302, 400].includes(two.status), 'the first one counts')
+    const follow = { Host: 'hooks.example.com', ...bearer(token) }
+    t.equal((await openStream(t, `${proxy}/events`, { headers: follow })).status, 200)
     const visit = await ask('go', `/far-${name}`, { headers: signedIn })
     t.match(visit, { status: 302, headers: { location } }, 'a link with the longest address')
-
-    const key = { Authorization: `Bearer ${chatKey}` }
-    t.equal((await ask('ops', '/v1/models', { headers: key })).status, 200)
-    t.equal((await ask('ops', '/v1/models')).status, 401)
-    t.match(await ask('ops', '/api/v1/webhook', to), { status: 401, text: /"error"/ })
-    t.equal(
-      (await ask('ops', '/beat/unknown', { method: 'POST' })).status,
-      404,
-      'a job brings its token',
-    )
   })
 
   await t.test('streams are passed on as they come', async (t) => {
@@ -286,6 +278,6 @@ t.test(
   },
 )
 
-function modeOf(path: string): number {
+function modeOf(path: string) {
   return statSync(path).mode & 0o777
 }

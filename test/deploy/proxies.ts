@@ -6,8 +6,7 @@ import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { FORWARDER, runNginx } from './nginx.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
-import { freePort, temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { freePort, temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Service, TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -90,37 +89,26 @@ function change(text: string, changes: readonly (readonly [string, string])[]) {
 export async function settingFor(
   t: Owner,
   server: Pick<TestServer, Service>,
-  flags: readonly string[],
+  flags: string,
 ): Promise<string> {
-  const addresses = { HOOKS_ADDR: server.hooks, LINKS_ADDR: server.links, OPS_ADDR: server.ops }
-  const env = Object.fromEntries(
-    Object.entries(addresses).map(([name, url]) => [name, new URL(url).host]),
-  )
   const folder = await temporaryFolder(t, 'init')
-  const file = ['--file', join(folder, 'gatehouse.env')]
-  const { stdout, stderr } = await runCli(['init', ...file, ...flags], {
-    env: { ...env, GATEHOUSE_DATA_DIR: join(folder, 'data') },
-  })
+  const env = {
+    HOOKS_ADDR: new URL(server.hooks).host,
+    LINKS_ADDR: new URL(server.links).host,
+    OPS_ADDR: new URL(server.ops).host,
+    GATEHOUSE_DATA_DIR: join(folder, 'data'),
+  }
+  const { stdout, stderr } = await runCli(`init --file ${folder}/gatehouse.env ${flags}`, { env })
   if (stdout === '') throw new Error(`init showed nothing: ${stderr}`)
   return stdout
 }
 
 async function example(t: Owner, server: TestServer, proxy: string, signIn: SignIn) {
   const { port } = await SIGN_INS[signIn](t)
-  return await settingFor(t, server, [
-    '--hooks-base-url',
-    'https://hooks.example.com',
-    '--links-base-url',
-    'https://go.example.com',
-    '--ops-base-url',
-    'https://ops.example.com',
-    '--proxy',
-    proxy,
-    '--sign-in',
-    signIn,
-    '--sign-in-address',
-    `127.0.0.1:${port}`,
-  ])
+  const urls =
+    '--hooks-base-url https://hooks.example.com --links-base-url https://go.example.com --ops-base-url https://ops.example.com'
+  const flags = `${urls} --proxy ${proxy} --sign-in ${signIn} --sign-in-address 127.0.0.1:${port}`
+  return await settingFor(t, server, flags)
 }
 
 /** nginx; gives where it listens for all three names. */

@@ -17,8 +17,7 @@ const ADDRESSES = {
 t.test('Tailscale: a port for each service, and Funnel for the receivers alone', async (t) => {
   const name = 'https://gatehouse.tail1234.ts.net'
   const urls = `--hooks-base-url ${name}:8443 --links-base-url ${name} --ops-base-url ${name}:9443`
-  const flags = `--proxy tailscale ${urls}`.split(' ')
-  const setting = await settingFor(t, ADDRESSES, flags)
+  const setting = await settingFor(t, ADDRESSES, `--proxy tailscale ${urls}`)
   t.same(setting.match(/^\w.*$/gm), [
     'tailscale serve --bg --https=443 http://127.0.0.1:9181',
     'tailscale serve --bg --https=8443 http://127.0.0.1:9180',
@@ -41,11 +40,9 @@ const FORGED = { [HEADER]: 'boss@example.com' }
 const DETOURS = ['/webhooks/../log', '/webhooks/%2e%2e/log', '/mcp/../log']
 
 t.test('Cloudflare Tunnel: nobody comes to a page without a token of Access', async (t) => {
-  const urls = ['hooks', 'links', 'ops'].map((name) => {
-    return `--${name}-base-url https://${name === 'links' ? 'go' : name}.example.org`
-  })
-  const flags = `--proxy cloudflare ${urls.join(' ')}`.split(' ')
-  const setting = await settingFor(t, ADDRESSES, flags)
+  const urls =
+    '--hooks-base-url https://hooks.example.org --links-base-url https://go.example.org --ops-base-url https://ops.example.org'
+  const setting = await settingFor(t, ADDRESSES, `--proxy cloudflare ${urls}`)
   const { ingress }: { ingress: readonly Rule[] } = parse(setting)
   /** Where the first rule for an address leads, and whether it demands a token. */
   function ruleOf(host: string, path: string) {

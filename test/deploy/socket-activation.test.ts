@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { renameSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { Server } from 'node:net'
+import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
@@ -12,12 +11,10 @@ import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT, recordProcess, runFolder } from '../helpers/program.ts'
-import type { Env, Exit } from '../helpers/program.ts'
+import { ROOT, recordProcess, runFolder, type Env, type Exit } from '../helpers/program.ts'
 import { follow } from '../helpers/replays.ts'
 import { transcript } from '../helpers/secrets.ts'
-import { SERVICES, parseReady } from '../helpers/server.ts'
-import type { Service } from '../helpers/server.ts'
+import { SERVICES, parseReady, type Service } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -42,10 +39,10 @@ done`
 async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service, string>>>) {
   const sockets = await Promise.all(SERVICES.map((service) => listening(paths[service])))
   const variables = {
-    PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+    PATH: process.env['PATH'],
     HOME: runFolder(),
-    LISTEN_FDS: String(sockets.length),
-    LISTEN_FDNAMES: SERVICES.join(':'),
+    LISTEN_FDS: sockets.length,
+    LISTEN_FDNAMES: 'hooks:links:ops',
     HOOKS_ADDR: 'fd:hooks',
     LINKS_ADDR: 'fd:links',
     OPS_ADDR: 'fd:ops',
@@ -74,11 +71,11 @@ async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service,
   })
   const over = once(child, 'close').then(([code, signal]): Exit => ({ code, signal }))
   const started = () => Number([...said.matchAll(/^started (\d+)$/gm)].at(-1)?.[1])
-  async function ready(): Promise<void> {
+  async function ready() {
     const lastStart = () => said.slice(said.lastIndexOf('started '))
     await until(() => /^gatehouse \S+ ready .*\n$/m.test(lastStart()), 'the next one', 30_000)
   }
-  function stop(): Promise<Exit> {
+  function stop() {
     child.kill('SIGTERM')
     return over
   }
@@ -104,7 +101,7 @@ async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service,
   }
 }
 
-async function listening(path: string | undefined): Promise<Server> {
+async function listening(path: string | undefined) {
   const server = createServer()
   // Under another name at first: Node removes the one that it has made when it closes the server.
   if (path === undefined) server.listen(0, '127.0.0.1')
@@ -115,7 +112,7 @@ async function listening(path: string | undefined): Promise<Server> {
 }
 
 /** Node gives the descriptor of a listening socket nowhere else. */
-function descriptor(server: Server): number {
+function descriptor(server: Server) {
   return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
 }
 
@@ -129,12 +126,12 @@ await t.test('a restart under load: no connection is refused, and nothing is los
   await makeLink(await links.user('ann'), 'docs', { url: 'https://docs.test/' })
 
   const stream = follow(t, `${supervised.hooks}/events`)
-  const options = { base: () => supervised.hooks, sender, senders: 2 }
+  const options = { base: () => supervised.hooks, sender, senders: 2, restMs: 10 }
   const loads = [true, false].map((keepsConnections) =>
     startLoad(t, { ...options, keepsConnections }),
   )
   const visits = [true, false].map((keeps) =>
-    startVisits(links.base, ['/docs'], { clients: 1, keepsConnections: keeps }),
+    startVisits(links.base, ['/docs'], { clients: 1, keepsConnections: keeps, restMs: 10 }),
   )
   const acked = () => loads.flatMap((load) => load.acked)
   const underWay = async () => {
@@ -168,6 +165,6 @@ await t.test('sockets that are meant for another process are left alone', async 
   const passed = { LISTEN_FDS: '1', LISTEN_FDNAMES: 'hooks', LISTEN_PID: '1' }
   const env = { ...(await postgres.env(t)), ...passed, HOOKS_ADDR: 'fd:hooks' }
   await refuseCommands(t, { env, state: async () => true }, [
-    [['serve', 'hooks'], 1, /^gatehouse: No socket named "hooks" was passed/],
+    ['serve hooks', 1, 'No socket named "hooks" was passed'],
   ])
 })

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import { runCommandLine } from '../../commands/command-line.ts'
 import { createOutput } from '../../commands/frame/output.ts'
 import { createLog } from '../../kernel/log.ts'
-import { temporaryFolder } from './owner.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram, type Env } from './program.ts'
 import { transcript } from './secrets.ts'
 
@@ -104,6 +104,34 @@ export async function runHere(
   log.flush()
   recordCommand(args, code)
   return code
+}
+
+/** A command in this process that goes on until `stop`, which does what SIGTERM does; it ends with the test. */
+export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.from([])) {
+  let [stdout, stderr] = ['', '']
+  const asked = Promise.withResolvers<string>()
+  const ended = runHere(words, env, {
+    stdin,
+    stdout(text) {
+      transcript('log', text, 'cli')
+      stdout += text.toString()
+    },
+    stderr(text) {
+      transcript('log', text, 'cli')
+      stderr += text
+    },
+    stop: asked.promise,
+  })
+  let isOver = false
+  const note = (): void => void (isOver = true)
+  ended.then(note, note)
+  const stop = (): Promise<number> => {
+    // What has ended hears no signal.
+    if (!isOver) asked.resolve('SIGTERM')
+    return ended
+  }
+  t.teardown(stop)
+  return { stdout: () => stdout, stderr: () => stderr, stop, ended }
 }
 
 export function wordsOf(words: Words): readonly string[] {
