@@ -1,11 +1,9 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { startServer } from '../helpers/server.ts'
-import { SIGNED_ENV, addProvider, deliver } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { SIGNED_ENV, addProvider, deliver, type Ack } from '../helpers/hooks.ts'
 import { browse, headerText, loadFailure, send, textOf } from './pages.ts'
 
 const [, postgres] = backends

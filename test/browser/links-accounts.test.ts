@@ -1,8 +1,7 @@
 import { t } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { identity, makeLink, pageUser, startPages } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
+import { identity, makeLink, pageUser, startPages, type Caller } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 import {

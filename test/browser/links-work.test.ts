@@ -1,7 +1,14 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { identity, insertLinks, makeLink, pageUser, startPages } from '../helpers/links.ts'
-import type { Link, PageUser } from '../helpers/links.ts'
+import {
+  identity,
+  insertLinks,
+  makeLink,
+  pageUser,
+  startPages,
+  type Link,
+  type PageUser,
+} from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,

@@ -1,7 +1,14 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { beginByHand, ended, endByHand, startGate, startOps, trigger } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import {
+  beginByHand,
+  ended,
+  endByHand,
+  startGate,
+  startOps,
+  trigger,
+  type Memory,
+} from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, loadFailure, textOf, untilText } from './pages.ts'
 

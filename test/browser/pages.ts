@@ -1,8 +1,11 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core'
-import { openBrowser } from '../helpers/browser.ts'
-import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
-import { JSON_TYPE, post } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import {
+  openBrowser,
+  type BrowserOptions,
+  type BrowserOwner,
+  type TestBrowser,
+} from '../helpers/browser.ts'
+import { JSON_TYPE, post, type Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 /** A browser beside a server and a database needs more than the usual limit on a busy machine. */

@@ -1,5 +1,4 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { backends } from '../helpers/backends.ts'
@@ -52,7 +51,7 @@ const wanted = await fillHooks()
 const admin = await fillLinks()
 await fillOps()
 
-async function fillHooks(): Promise<number> {
+async function fillHooks() {
   await addProvider(hooks, 'shop', { open: true })
   let id = 0
   for (const [type, hour] of [
@@ -78,7 +77,7 @@ async function fillHooks(): Promise<number> {
   return id
 }
 
-async function fillLinks(): Promise<string> {
+async function fillLinks() {
   const ann = await pageUser(links, 'ann', { admin: true })
   const carol = await pageUser(links, 'carol')
   await makeLink(carol, 'pay')
@@ -89,7 +88,7 @@ async function fillLinks(): Promise<string> {
   return ann.email
 }
 
-async function fillOps(): Promise<void> {
+async function fillOps() {
   const ends_at = new Date(Date.now() + 3_600_000).toISOString()
   const silence = { match: { service: 'mail' }, ends_at, reason: 'moving the mail server' }
   const json = { 'content-type': 'application/json' }
@@ -119,7 +118,7 @@ async function fillOps(): Promise<void> {
       [`shop-${mode}`, `restart-${mode}`],
     )
   }
-  const isChecked = async (): Promise<boolean> => {
+  const isChecked = async () => {
     const rows = await postgres.query(env, `select 1 from ops.checks where state = 'fail'`)
     return rows.length === MODES.length
   }
@@ -137,7 +136,7 @@ class Hand {
   }
 
   /** To a page of the navigation. */
-  async go(label: string): Promise<void> {
+  async go(label: string) {
     const entry = this.page.locator(`#navigation a[data-label="${label}"]`)
     if (this.mode === 'keys') {
       // The letter must follow g soon.
@@ -156,19 +155,19 @@ class Hand {
     await this.page.locator('.htmx-added').waitFor({ state: 'detached' })
   }
 
-  async press(what: Locator): Promise<void> {
+  async press(what: Locator) {
     if (this.mode === 'keys') return this.tabAnd(what, 'Enter')
     this.steps++
     await (this.mode === 'fingers' ? what.tap() : what.click())
   }
 
-  async tick(what: Locator): Promise<void> {
+  async tick(what: Locator) {
     if (this.mode === 'keys') return this.tabAnd(what, 'Space')
     return this.press(what)
   }
 
   /** Types into a field; by keys into the one that has the focus, or that Tab leads to. */
-  async type(field: Locator, text: string): Promise<void> {
+  async type(field: Locator, text: string) {
     this.steps++
     if (this.mode !== 'keys') return field.fill(text)
     await field.waitFor()
@@ -176,12 +175,12 @@ class Hand {
     await this.page.keyboard.type(text)
   }
 
-  async choose(list: Locator, label: string): Promise<void> {
+  async choose(list: Locator, label: string) {
     this.steps++
     await list.selectOption(label)
   }
 
-  async key(key: string): Promise<void> {
+  async key(key: string) {
     this.steps++
     // Its scripts listen from then on.
     await this.page.waitForLoadState('domcontentloaded')
@@ -189,7 +188,7 @@ class Hand {
   }
 
   /** By the search of pages, actions and names; the first result is opened. */
-  async search(text: string, first: RegExp): Promise<void> {
+  async search(text: string, first: RegExp) {
     await this.key('Control+k')
     await this.type(this.page.locator('#palette input'), text)
     await this.page.locator('#palette-option-0', { hasText: first }).waitFor()
@@ -197,13 +196,13 @@ class Hand {
     await this.page.locator('#palette input').waitFor({ state: 'hidden' })
   }
 
-  private async tabAnd(what: Locator, key: string): Promise<void> {
+  private async tabAnd(what: Locator, key: string) {
     await what.waitFor()
     if (!(await hasFocus(what))) await this.tabTo(what)
     await this.key(key)
   }
 
-  private async tabTo(what: Locator): Promise<void> {
+  private async tabTo(what: Locator) {
     this.steps++
     for (let presses = 0; presses < 60; presses++) {
       if (await hasFocus(what)) return
@@ -213,7 +212,7 @@ class Hand {
   }
 }
 
-function hasFocus(what: Locator): Promise<boolean> {
+function hasFocus(what: Locator) {
   return what.evaluate((element: { matches(selector: string): boolean }) =>
     element.matches(':focus'),
   )
@@ -410,7 +409,7 @@ const TASKS: readonly Task[] = [
 ]
 
 for (const [at, mode] of MODES.entries()) {
-  await t.test(`by ${mode}`, async (t: Test) => {
+  await t.test(`by ${mode}`, async (t) => {
     const phone = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true }
     const { page, secretShown } = await browse(t, hooks, {
       origins: [hooks, links.base, ops],

@@ -1,17 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
-import { backends, onPostgres } from '../helpers/backends.ts'
-import type { Backend, Row } from '../helpers/backends.ts'
+import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
 import { check } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
-import { ROOT, inLongRun } from '../helpers/program.ts'
-import type { Env } from '../helpers/program.ts'
+import { ROOT, inLongRun, type Env } from '../helpers/program.ts'
 import { secret, transcript } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { signatureHeaders } from '../helpers/hooks.ts'
@@ -23,7 +20,7 @@ const FIRST_RELEASE = 3
 const TOKEN_HASH = '9d8fac47730eb372c327b65cd76e9c157408e4c4ca90cf72a131383b7d834036'
 
 /** The rows as if made yesterday (retention counts), with a token that we know. */
-function rowsWith(token: string): string {
+function rowsWith(token: string) {
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
   return ROWS.replaceAll('2026-11-21', yesterday).replace(
     TOKEN_HASH,
@@ -37,7 +34,7 @@ const TABLES = [
 ]
 
 /** An empty database becomes one of the first release. */
-async function migrateToFirstRelease(env: Env): Promise<void> {
+async function migrateToFirstRelease(env: Env) {
   const log = createLog(
     (text) => transcript('log', text, 'upgrade'),
     () => new Date(),
@@ -48,10 +45,8 @@ async function migrateToFirstRelease(env: Env): Promise<void> {
   await close()
 }
 
-type Contents = Readonly<Record<string, readonly Row[]>>
-
 /** The rows of each of these tables, by its name. */
-async function contents(backend: Backend, env: Env): Promise<Contents> {
+async function contents(backend: Backend, env: Env) {
   const each = TABLES.map((name) => `select '${name}' as name, to_jsonb(t) as row from ${name} t`)
   const rows = await backend.query(env, each.join(' union all '))
   return Object.fromEntries(
@@ -65,7 +60,7 @@ async function contents(backend: Backend, env: Env): Promise<Contents> {
 const CHANGING = new Set(['scheduled_at', 'clicks', 'clicked_at', 'removed_at'])
 
 /** The rows with the columns of the first release alone, in an order that does not depend on others. */
-function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
+function firstColumns(rows: readonly Row[], before: readonly Row[]) {
   // Every start claims a scheduled session, and lists the checks of its inventory; a visit counts.
   const names = Object.keys(before[0] ?? {}).filter((name) => !CHANGING.has(name))
   return rows.map((row) => JSON.stringify(names.toSorted().map((name) => row[name]))).toSorted()
@@ -74,7 +69,7 @@ function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly st
 await onPostgres(t, 'the first release becomes the present one', becomesPresent)
 await inLongRun(t, 'and on the embedded engine', (t: Test) => becomesPresent(t, backends[0]))
 
-async function becomesPresent(t: Test, backend: Backend): Promise<void> {
+async function becomesPresent(t: Test, backend: Backend) {
   const env = await backend.emptyEnv(t)
   const [token, key] = [secret('upgrade-token'), secret('upgrade-code-host')]
   await migrateToFirstRelease(env)

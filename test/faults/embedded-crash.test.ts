@@ -33,11 +33,7 @@ interface ChildOptions {
   mark?: string
 }
 
-function child(
-  code: string,
-  directory: string,
-  { preload, mark = '' }: ChildOptions = {},
-): ChildProcessWithoutNullStreams {
+function child(code: string, directory: string, { preload, mark = '' }: ChildOptions = {}) {
   const load = preload === undefined ? [] : [`--import=data:text/javascript,${encode(preload)}`]
   // A file, because a worker thread inherits the flags that go with --eval.
   const program = path.join(path.dirname(directory), 'child.mjs')
@@ -46,7 +42,7 @@ function child(
   return spawn(process.execPath, [...ENGINE_FLAGS, ...load, program, directory], { env })
 }
 
-function encode(code: string): string {
+function encode(code: string) {
   return encodeURIComponent(code)
 }
 
@@ -54,7 +50,7 @@ function encode(code: string): string {
 async function lines(
   from: ChildProcessWithoutNullStreams,
   done: (line: string, count: number) => boolean,
-): Promise<string[]> {
+) {
   let text = ''
   let errors = ''
   from.stderr.on('data', (chunk) => (errors += String(chunk)))
@@ -66,13 +62,13 @@ async function lines(
   throw new Error(`the child ended early: ${text} ${errors}`)
 }
 
-async function kill(target: ChildProcessWithoutNullStreams): Promise<void> {
+async function kill(target: ChildProcessWithoutNullStreams) {
   const ended = once(target, 'exit')
   target.kill('SIGKILL')
   await ended
 }
 
-async function idsIn(directory: string): Promise<Set<string>> {
+async function idsIn(directory: string) {
   const engine = await openEmbedded(directory)
   const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1 } as object)
   const rows = await sql<{ id: string }[]>`select id from kept`
@@ -154,7 +150,7 @@ inLongRun(
     fs.writeFileSync(path.join(dir, 'syncs'), '')
     const directory = path.join(dir, 'data')
     const killed = child(prelude, directory)
-    const unfinished = (): string | undefined =>
+    const unfinished = () =>
       fs
         .globSync('pg.new*', { cwd: directory })
         .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))

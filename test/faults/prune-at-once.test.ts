@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
