@@ -10,7 +10,16 @@ import { startReceiver } from '../helpers/replays.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 import { accessible, useZone } from './measure.ts'
-import { browse, clickCopy, rowIds, send, textOf, untilText } from './pages.ts'
+import {
+  browse,
+  clickButton,
+  clickCopy,
+  clickLink,
+  rowIds,
+  send,
+  textOf,
+  untilText,
+} from './pages.ts'
 import { fillOps, fillOrdinary, startSites } from './sites.ts'
 
 // What the pages of all services share: the header, the keys, the palette, copying, times, the way back,
@@ -44,14 +53,14 @@ await t.test('the header leads to the services that run, also without script', a
   await page.goto(hooks)
   const services = page.getByRole('navigation', { name: 'Services' })
   t.same(await services.getByRole('link').allTextContents(), ['Hooks', 'Links', 'Ops'])
-  await services.getByRole('link', { name: 'Ops' }).click()
+  await clickLink(services, 'Ops')
   await page.waitForURL(`${ops}/`)
   t.equal(await services.locator('[aria-current]').textContent(), 'Ops')
 
   await page.setViewportSize({ width: 390, height: 800 })
   const entry = page.getByRole('navigation', { name: 'Main' }).getByText('Sessions')
   t.notOk(await entry.isVisible(), 'on a narrow screen the navigation is folded')
-  await page.getByRole('button', { name: 'Menu' }).click()
+  await clickButton(page, 'Menu')
   await entry.click()
   await page.waitForURL(`${ops}/sessions`)
 })
@@ -87,7 +96,7 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t) => {
   await page.keyboard.press('?')
   t.equal(await focusedRow(page), null, 'turned off, also after a reload')
   t.equal(await keys.count(), 0)
-  await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+  await clickButton(page, 'Keyboard shortcuts')
   await one.check()
   await page.keyboard.press('Escape')
   // The second key counts within 1.5 s of the first one.
@@ -266,7 +275,7 @@ await t.test('an expired sign-in is said with the way to sign in', async (t) => 
     await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
     t.notOk(await page.getByText('Please sign in').count(), 'the page stays')
     t.equal(await page.locator('#now, #log-results').count(), 1)
-    await page.getByRole('link', { name: 'Sign in again' }).click()
+    await clickLink(page, 'Sign in again')
     await untilText(page.locator('h1'), 'Please sign in')
   }
 })
@@ -335,7 +344,7 @@ await t.test('what was typed stays where another form renews the page', async (t
     t.equal(await page.locator('#new-observation').inputValue(), 'slow on Mondays')
     t.notOk(await page.locator('#new-memory [name=active]').isChecked())
     await page.locator('#new-category').fill('timing')
-    await page.getByRole('button', { name: 'Add memory' }).click()
+    await clickButton(page, 'Add memory')
     await page.getByText('slow on Mondays').waitFor()
     t.equal(await page.locator('#new-observation').inputValue(), '', 'what was sent is gone')
   })
@@ -478,7 +487,7 @@ await t.test('back shows the place that was left', async () => {
   // After more rows were shown, by any link.
   await page.goto(`${links.base}/-/`)
   const count = await page.locator('tbody tr').count()
-  await page.getByRole('link', { name: 'More links' }).click()
+  await clickLink(page, 'More links')
   await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
   await page.mouse.wheel(0, 500)
   await until(async () => (await scrolled()) > 250, 'the page to scroll')

@@ -10,7 +10,7 @@ import { ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
-import { textOf, untilText } from './pages.ts'
+import { clickButton, textOf, untilText } from './pages.ts'
 
 const [, postgres] = backends
 const FOLDER = join(ROOT, 'integrations/browser')
@@ -76,7 +76,7 @@ async function openExtension(t: Test) {
     async save(base: string, token: string) {
       await options.getByLabel('Address').fill(base)
       await options.getByLabel('API token').fill(token)
-      await options.getByRole('button', { name: 'Save' }).click()
+      await clickButton(options, 'Save')
     },
     /** Goes to a page and clicks the button of the extension; gives what its popup then shows. */
     async clickOn(url: string) {

@@ -17,18 +17,20 @@ import { request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickButton,
   clickCopy,
+  clickLink,
+  copiedOn,
   focusedId,
   hasMark,
   leaveMark,
   loadFailure,
+  rememberCopies,
   rowIds,
   send,
   textOf,
   tile,
   untilText,
-  copiedOn,
-  rememberCopies,
 } from './pages.ts'
 
 const [, postgres] = backends
@@ -182,7 +184,7 @@ await t.test('the log in a browser', async (t) => {
     await untilAddress(page, '/log?provider=generic%3Ashop')
     t.same(await untilRows(page, SHOP), shop, 'the page, not the fragment of the same address')
     t.ok(await page.locator('header nav').isVisible())
-    await page.getByRole('link', { name: 'Clear' }).click()
+    await clickLink(page, 'Clear')
     await untilAddress(page, '/log')
     t.same(await untilRows(page, all.length), all)
     t.equal(await provider.inputValue(), '')
@@ -217,7 +219,7 @@ await t.test('the log in a browser', async (t) => {
     t.match(await page.locator('#log-rows > tr').first().getAttribute('class'), 'fresh')
     t.equal(await textOf(news), '')
 
-    await page.getByRole('button', { name: 'Pause' }).click()
+    await clickButton(page, 'Pause')
     const first = await paid()
     await untilText(news, '1 new event – show')
     const second = await paid()

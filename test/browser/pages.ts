@@ -63,6 +63,16 @@ export async function rememberCopies(context: BrowserContext): Promise<void> {
     }`)
 }
 
+/** Clicks the button of this name. */
+export async function clickButton(on: Page | Locator, name: string | RegExp): Promise<void> {
+  await on.getByRole('button', { name }).click()
+}
+
+/** Clicks the link of this name. */
+export async function clickLink(on: Page | Locator, name: string | RegExp): Promise<void> {
+  await on.getByRole('link', { name }).click()
+}
+
 /** Clicks a button that copies. What then says so goes after 2 s: the wait for it begins before. */
 export async function clickCopy(button: Locator, copied: Locator): Promise<void> {
   await Promise.all([copied.waitFor(), button.click()])
