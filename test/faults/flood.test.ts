@@ -34,6 +34,7 @@ function flood(t: Owner, base: string, requests: string) {
 }
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
+const STRANGER = { headers: { host: 'go.example' } }
 const askHere = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
@@ -44,6 +45,8 @@ const server = await startServerProcess(t, { env, services: ['hooks', 'links'] }
 const links = linksServer(server, env)
 const { token } = await links.user('ann')
 const known = apiOf(server.links, token)
+const agent = keepAlive(t, 1)
+const delivered = async () => (await send(agent, server.hooks, await sender.delivery())).status
 t.equal((await known('GET', '/tokens')).status, 200)
 
 /** Locks the table of links: visits wait for the database. Gives what unlocks it. */
@@ -60,21 +63,20 @@ async function lockLinks(t: Owner) {
 }
 
 await t.test('deliveries are taken while strangers flood the links', async (t) => {
-  const agent = keepAlive(t, 1)
-  t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+  t.equal(await delivered(), 202)
   const before = await doctor.examine(server.pid)
   const unknown = ask('/unknown').repeat(20_000)
   const flooders = [1, 2, 3].map(() => flood(t, server.links, unknown))
   await until(() => flooders.every(({ answered }) => answered(404) > 0), 'the flood to have begun')
   for (let n = 0; n < 10; n++) {
-    t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+    t.equal(await delivered(), 202)
   }
   const grown = (await doctor.examine(server.pid)).heap - before.heap
   const most = Math.max(...flooders.map(({ answered }) => answered()))
   t.ok(most < 20_000, `the flood goes on: ${most} answered`)
   t.ok(grown < MAX_FLOOD_MIB, `memory is bounded: ${grown.toFixed(1)} MiB more`)
   for (const { socket } of flooders) socket.destroy()
-  const after = await request(`${server.links}/unknown-too`, { headers: { host: 'go.example' } })
+  const after = await request(`${server.links}/unknown-too`, STRANGER)
   t.equal(after.status, 404)
 
   // Refusals that repeat are counted, not written.
@@ -114,10 +116,9 @@ await t.test(
     t.ok(waiting > MAX_WAITING / 2 && waiting <= MAX_WAITING, `${waiting} bytes wait`)
     t.ok(ended < flooders.length, 'others wait for their answers')
 
-    const stranger = { headers: { host: 'go.example' } }
-    t.equal((await request(`${server.links}/robots.txt`, stranger)).status, 200, 'a stranger')
+    t.equal((await request(`${server.links}/robots.txt`, STRANGER)).status, 200, 'a stranger')
     t.equal((await known('GET', '/tokens')).status, 200, 'a token')
-    t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+    t.equal(await delivered(), 202)
     const pages = flood(t, server.hooks, askHere('/log').repeat(100))
     await until(() => pages.answered(200) > 90, 'pages that are asked for at once')
     const junk = flood(t, server.hooks, POST.repeat(100))
@@ -141,9 +142,8 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   const flooders = Array.from({ length: 24 }, (_, n) =>
     flood(t, server.links, Array.from({ length: 32 }, (_, at) => ask(`/x${n}-${at}`)).join('')),
   )
-  const stranger = { headers: { host: 'go.example' } }
   const refused = await until(async () => {
-    const answer = await request(`${server.links}/one-more`, stranger)
+    const answer = await request(`${server.links}/one-more`, STRANGER)
     return answer.status === 503 && answer
   }, 'the list to be full')
   t.match(refused.headers['retry-after'], /^\d+$/)
@@ -155,12 +155,12 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   const guess = `gh_${'x'.repeat(43)}`
   t.equal((await apiOf(server.links, guess)('GET', '/tokens')).status, 401, 'a token never seen')
   t.equal((await known('GET', '/tokens')).status, 200, 'a token that was valid before')
-  t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+  t.equal(await delivered(), 202)
   t.equal((await request(`${server.hooks}/log`)).status, 200, 'a page')
 
   await unlock()
   await until(
-    async () => (await request(`${server.links}/after`, stranger)).status === 404,
+    async () => (await request(`${server.links}/after`, STRANGER)).status === 404,
     'calm',
   )
   for (const { socket } of flooders) socket.destroy()
