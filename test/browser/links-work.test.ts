@@ -34,16 +34,16 @@ async function idOf({ api }: PageUser, slug: string) {
   return json.links.find((link) => link.slug === slug)?.id ?? ''
 }
 
-const EXPECTED = [400, 403, 404, 409, 410].map(loadFailure)
+const { page, context } = await browse(t, links.base, {
+  expectedErrors: [400, 403, 404, 409, 410].map(loadFailure),
+})
+await rememberCopies(context)
 
 await t.test('a link from its making to its end', async (t) => {
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
   await makeLink(bob, 'taken', { visibility: 'private' })
-  const { page } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(ann.email),
-    expectedErrors: EXPECTED,
-  })
+  await context.setExtraHTTPHeaders(identity(ann.email))
   const state = page.locator('#slug-state')
 
   await t.test('from an unknown slug', async (t) => {
@@ -180,8 +180,7 @@ await t.test('a link from its making to its end', async (t) => {
 
 await t.test('the bookmark of the help opens the form', async (t) => {
   const greta = await pageUser(links, 'greta')
-  const extraHTTPHeaders = identity(greta.email)
-  const { page, context } = await browse(t, links.base, { extraHTTPHeaders })
+  await context.setExtraHTTPHeaders(identity(greta.email))
   await page.goto(`${links.base}/-/help`)
   const bookmark =
     (await page.getByRole('link', { name: 'New go link' }).getAttribute('href')) ?? ''
@@ -205,11 +204,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
   })
   await insertLinks(links, postgres, numbered)
   await makeLink(cleo, 'wiki', { title: 'All that we know', visibility: 'secure' })
-  const { page, context } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(cleo.email),
-    expectedErrors: EXPECTED,
-  })
-  await rememberCopies(context)
+  await context.setExtraHTTPHeaders(identity(cleo.email))
   const rows = page.locator('#links > tr')
   await page.goto(`${links.base}/-/`)
   t.equal(await rows.count(), 50)
@@ -272,7 +267,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
 await t.test('a preview whose field is cleared is no new preview', async (t) => {
   const dorothy = await pageUser(links, 'dorothy')
   await makeLink(dorothy, 'tickets', { url: 'https://bugs.test/{1}' })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dorothy.email) })
+  await context.setExtraHTTPHeaders(identity(dorothy.email))
   await page.goto(`${links.base}/tickets+`)
   const example = page.locator('#example')
   await page.getByLabel('{1}').fill('7')

@@ -25,11 +25,12 @@ export function measure<T = readonly string[]>(page: Page, call: string): Promis
 
 const AXE = fileURLToPath(import.meta.resolve('axe-core/axe.min.js'))
 
-/** What axe-core finds wrong, with the beginning of each element. `fits` looks at the contrast for much less. */
+/** The contrast costs axe-core most, and `fits` measures it, too: only the long run looks twice. */
 const OPTIONS = {
   resultTypes: ['violations'],
   rules: { 'color-contrast': { enabled: extent({ short: false, long: true }) } },
 }
+/** What axe-core finds wrong, with the beginning of each element. */
 const FAULTS = `axe.run(${JSON.stringify(OPTIONS)}).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`
 

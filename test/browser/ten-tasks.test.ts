@@ -1,6 +1,7 @@
 import { t } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { openForward } from '../fixtures/forward-setup.ts'
+import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -91,12 +92,7 @@ async function fillLinks() {
 async function fillOps() {
   const ends_at = new Date(Date.now() + 3_600_000).toISOString()
   const silence = { match: { service: 'mail' }, ends_at, reason: 'moving the mail server' }
-  const json = { 'content-type': 'application/json' }
-  await request(`${ops}/api/v1/silences`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify(silence),
-  })
+  await apiOf(ops)('POST', '/silences', silence)
   const labels = { alertname: 'QueueLong', service: 'mail' }
   const alert = {
     version: '4',
@@ -105,11 +101,7 @@ async function fillOps() {
     commonLabels: labels,
     alerts: [{ status: 'firing', labels, startsAt: new Date().toISOString() }],
   }
-  await request(`${ops}/api/v1/webhook`, {
-    method: 'POST',
-    headers: { ...json, authorization: `Bearer ${API_KEY}` },
-    body: JSON.stringify(alert),
-  })
+  await apiOf(ops, API_KEY)('POST', '/webhook', alert)
   for (const mode of MODES) {
     await postgres.query(
       env,
@@ -159,6 +151,12 @@ class Hand {
     if (this.mode === 'keys') return this.tabAnd(what, 'Enter')
     this.steps++
     await (this.mode === 'fingers' ? what.tap() : what.click())
+  }
+
+  /** Sends the form that has the focus: by Enter, or by its button. */
+  async submit(name: string) {
+    if (this.mode === 'keys') return this.key('Enter')
+    await this.press(this.page.getByRole('button', { name }))
   }
 
   async tick(what: Locator) {
@@ -250,9 +248,7 @@ const TASKS: readonly Task[] = [
         await hand.press(page.getByRole('link', { name: sender, exact: true }))
       }
       await hand.type(page.getByLabel('Secret that the sender made'), secret(`of-${mode}`))
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Add provider' })))
+      await hand.submit('Add provider')
       await page.getByText('Waiting for the first delivery…').waitFor()
     },
   },
@@ -347,9 +343,7 @@ const TASKS: readonly Task[] = [
         await hand.press(page.getByRole('link', { name: leaver, exact: true }))
       }
       await hand.type(page.getByLabel('Move them to'), 'carol@example.com')
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Move links' })))
+      await hand.submit('Move links')
       await page.locator('#done', { hasText: 'Moved 1 link.' }).waitFor()
       await page.locator(`tr[data-slug="wiki-${mode}"]`, { hasText: 'carol@' }).waitFor()
     },
@@ -382,9 +376,7 @@ const TASKS: readonly Task[] = [
         await page.locator('#check-period').waitFor()
       }
       await hand.type(page.locator('#check-service'), `backup-${mode}`)
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Add check' })))
+      await hand.submit('Add check')
       await page.getByText('Address of the heartbeat').waitFor()
     },
   },
@@ -398,9 +390,7 @@ const TASKS: readonly Task[] = [
       if (mode === 'keys') await hand.search('status page', /status page/)
       else await hand.go('Config')
       await hand.tick(page.getByRole('checkbox', { name }))
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Save status page' })))
+      await hand.submit('Save status page')
       await page.locator('#done', { hasText: 'Saved the status page.' }).waitFor()
       const { status, text } = await request(`${ops}/status`)
       if (status !== 200 || !text.includes(name)) throw new Error(`no status page of ${name}`)

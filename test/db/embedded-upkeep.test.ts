@@ -152,7 +152,8 @@ void inLongRun(t, 'a table that cannot be read keeps no other one from it', asyn
   await until(() => lines.length === 4, 'it to be told that both work again')
 })
 
-t.test('an import has fresh statistics on its way, also after a call on few links', async (t) => {
+const FRESH = 'an import has fresh statistics on its way, also after a call on few links'
+void inLongRun(t, FRESH, async (t: Test) => {
   const links = await startLinks(t, embedded)
   const ann = await links.user('ann')
   await makeLink(ann, 'first', { tags: ['calls'] })

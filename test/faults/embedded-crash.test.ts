@@ -4,8 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import postgres from 'postgres'
-import t from 'tap'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -34,16 +33,13 @@ interface ChildOptions {
 }
 
 function child(code: string, directory: string, { preload, mark = '' }: ChildOptions = {}) {
-  const load = preload === undefined ? [] : [`--import=data:text/javascript,${encode(preload)}`]
+  const load =
+    preload === undefined ? [] : [`--import=data:text/javascript,${encodeURIComponent(preload)}`]
   // A file, because a worker thread inherits the flags that go with --eval.
   const program = path.join(path.dirname(directory), 'child.mjs')
   fs.writeFileSync(program, code)
   const env = { PATH: process.env['PATH'], MARK: mark }
   return spawn(process.execPath, [...ENGINE_FLAGS, ...load, program, directory], { env })
-}
-
-function encode(code: string) {
-  return encodeURIComponent(code)
 }
 
 /** Reads a child's lines until one satisfies `done`; returns all of them. */

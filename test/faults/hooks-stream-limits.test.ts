@@ -2,6 +2,7 @@ import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
+import { postForm } from '../helpers/hooks.ts'
 import { request as ask } from '../helpers/http.ts'
 import { anonymousKib } from '../helpers/process-figures.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -52,11 +53,7 @@ await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) 
     t.equal(kinds[0], 'gap', 'told before the replay')
   }
 
-  const settings = await ask(`${base}/settings`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: 'retention_max_rows=100',
-  })
+  const settings = await postForm(base, '/settings', { retention_max_rows: '100' })
   t.equal(settings.status, 200)
   const [before, kept = 0] = [ids[1_000] ?? 0, ids[1_105]]
   const pruned = await until(async () => {

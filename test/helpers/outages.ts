@@ -23,6 +23,13 @@ export async function startOn(t: Owner, cluster: Cluster): Promise<OnCluster> {
   return { env, sender, server, base: server.hooks }
 }
 
+/** The lines that a server has logged, read. */
+export function linesOf(
+  server: Pick<TestServer, 'logs'>,
+): readonly Readonly<Record<string, unknown>>[] {
+  return server.logs().map((line) => JSON.parse(line))
+}
+
 /** The log may say that the database was away, and nothing worse. */
 export function noFailureIn(t: Test, server: TestServer): void {
   const bad = /handler failed|unhandled|UnhandledPromise|TypeError|"level":"error"/i
