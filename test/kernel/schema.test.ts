@@ -42,7 +42,7 @@ function formsOf(T: typeof Type): Readonly<Record<string, Type.TSchema>> {
 /** The library's functions. Its records take a schema of their names, too. */
 const LIBRARY = {
   ...Library,
-  Record: (value: Library.TSchema, options: object) =>
+  Record: (value: Library.TSchema, options: { maxProperties: number }) =>
     Library.Record(Library.String(), value, options),
 } as unknown as typeof Type
 
