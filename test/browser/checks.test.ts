@@ -3,14 +3,9 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
-import { browse, focusedId, loadFailure, textOf, untilText } from './pages.ts'
+import { browse, clickButton, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
-type Check = {
-  readonly id: number
-  readonly service: string
-  readonly name: string
-  readonly state: string
-}
+type Check = { readonly id: number; readonly state: string }
 
 const [, postgres] = backends
 const open = createServer((socket) => socket.destroy())
@@ -30,27 +25,22 @@ const inventory = {
 }
 const ops = await startOps(t, postgres, { OPS_INVENTORY: await inventoryFile(t, inventory) })
 const { api, base } = ops
+const { page, newPage } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
 
 const list = async () => (await api<{ checks: readonly Check[] }>('GET', '/checks')).json.checks
-async function checkNamed(name: string) {
-  const found = (await list()).find((check) => `${check.service}/${check.name}` === name)
-  if (found === undefined) throw new Error(`there is no check ${name}`)
-  return found
-}
-await until(async () => (await list()).some(({ state }) => state === 'fail'), 'a failure')
+const failing = async () => (await list()).find(({ state }) => state === 'fail')
+const { id } = await until(failing, 'the check of the front to fail')
 
 await t.test('a check is muted from its row, and unmuted', async (t) => {
-  const { id } = await checkNamed('shop/front')
-  const { page } = await browse(t, base)
   await page.goto(`${base}/checks`)
   await page.click(`#mute-${id}`)
-  await page.getByRole('button', { name: '8 hours' }).click()
+  await clickButton(page, '8 hours')
   const row = page.locator(`#check-${id}`)
   await untilText(row.locator('.verify'), 'fail muted')
   await untilText(page.locator('#done'), 'Muted front.')
   t.equal(await focusedId(page), `mute-${id}`, 'the focus stays in the row')
   await untilText(row.locator('.message > .muted'), /^Muted: muted by one click \(/)
-  const { page: home } = await browse(t, base)
+  const home = await newPage()
   await home.goto(base)
   const service = home.locator('#service-rows tr', { hasText: 'shop' })
   await untilText(service.locator('.type'), /^shop muted, muted by one click · front: /)
@@ -61,8 +51,6 @@ await t.test('a check is muted from its row, and unmuted', async (t) => {
 
 await t.test('a check is run from its row, which alone is renewed', async (t) => {
   for (const path of ['/checks', '/checks?service=shop']) {
-    const { id } = await checkNamed('shop/front')
-    const { page } = await browse(t, base)
     await page.goto(base + path)
     const cells = await page.locator(`#check-${id} td`).count()
     await page.click(`#run-${id}`)
@@ -74,8 +62,6 @@ await t.test('a check is run from its row, which alone is renewed', async (t) =>
 })
 
 await t.test('a refused mute stays on the page of the check', async (t) => {
-  const { id } = await checkNamed('shop/front')
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
   await page.goto(`${base}/checks/${id}`)
   await page.click('#mute > summary')
   await page.getByLabel('For', { exact: true }).fill('soon')
@@ -93,19 +79,19 @@ await t.test('a refused mute stays on the page of the check', async (t) => {
 })
 
 await t.test('a try shows what it found, and stores nothing', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)] })
   const before = await list()
   await page.goto(`${base}/checks/new?type=tcp`)
   await page.getByLabel('Host', { exact: true }).fill('127.0.0.1')
-  await page.getByLabel('Port', { exact: true }).fill(String(port))
+  const portField = page.getByLabel('Port', { exact: true })
+  await portField.fill(String(port))
   await page.click('#try-check')
   await untilText(page.locator('#tried'), /^ok takes connections \d+ ms\. Not stored\.$/)
-  t.equal(await page.getByLabel('Port', { exact: true }).inputValue(), String(port))
+  t.equal(await portField.inputValue(), String(port))
   t.equal(await focusedId(page), 'try-check')
-  await page.getByLabel('Port', { exact: true }).fill('1')
+  await portField.fill('1')
   await page.click('#try-check')
   await untilText(page.locator('#tried'), /^fail connection refused/)
-  await page.getByLabel('Port', { exact: true }).fill('0')
+  await portField.fill('0')
   await page.click('#try-check')
   await untilText(page.locator('#check-port-refused'), /^Port must be/)
   t.equal(await page.locator('#tried').count(), 0)

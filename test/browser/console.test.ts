@@ -1,19 +1,25 @@
-import { createServer, request as ask } from 'node:http'
-import type { RequestListener, Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { request as ask, type ServerResponse } from 'node:http'
+import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { identity, insertLinks, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
+import { startReceiver } from '../helpers/replays.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 import { accessible, useZone } from './measure.ts'
-import { browse, clickCopy, rowIds, send, textOf, untilText } from './pages.ts'
+import {
+  browse,
+  clickButton,
+  clickCopy,
+  clickLink,
+  rowIds,
+  send,
+  textOf,
+  untilText,
+} from './pages.ts'
 import { fillOps, fillOrdinary, startSites } from './sites.ts'
 
 // What the pages of all services share: the header, the keys, the palette, copying, times, the way back,
@@ -33,13 +39,13 @@ const WIDE = { width: 1600, height: 900 }
 const { page, newPage } = await browse(t, hooks, { origins, viewport: WIDE })
 
 /** The id of the row whose link has the focus. */
-function focusedRow(page: Page): Promise<string | null> {
+function focusedRow(page: Page) {
   return page.evaluate<string | null>(
     `document.activeElement.closest('tr[data-id]')?.dataset.id ?? null`,
   )
 }
 
-await t.test('the header leads to the services that run, also without script', async (t: Test) => {
+await t.test('the header leads to the services that run, also without script', async (t) => {
   const { page } = await browse(t, hooks, {
     origins,
     javaScriptEnabled: false,
@@ -47,26 +53,26 @@ await t.test('the header leads to the services that run, also without script', a
   await page.goto(hooks)
   const services = page.getByRole('navigation', { name: 'Services' })
   t.same(await services.getByRole('link').allTextContents(), ['Hooks', 'Links', 'Ops'])
-  await services.getByRole('link', { name: 'Ops' }).click()
+  await clickLink(services, 'Ops')
   await page.waitForURL(`${ops}/`)
   t.equal(await services.locator('[aria-current]').textContent(), 'Ops')
 
   await page.setViewportSize({ width: 390, height: 800 })
   const entry = page.getByRole('navigation', { name: 'Main' }).getByText('Sessions')
   t.notOk(await entry.isVisible(), 'on a narrow screen the navigation is folded')
-  await page.getByRole('button', { name: 'Menu' }).click()
+  await clickButton(page, 'Menu')
   await entry.click()
   await page.waitForURL(`${ops}/sessions`)
 })
 
-await t.test('a stranger learns no address of another service', async (t: Test) => {
+await t.test('a stranger learns no address of another service', async (t) => {
   const headers = { accept: 'text/html', 'x-forwarded-for': '192.0.2.7' }
   const text = await (await fetch(`${server.links}/nothing-here`, { headers })).text()
   t.notMatch(text, hooks)
   t.notMatch(text, ops)
 })
 
-await t.test('keys: rows, search, pages, and what the keys are', async (t: Test) => {
+await t.test('keys: rows, search, pages, and what the keys are', async (t) => {
   await page.goto(`${hooks}/log`)
   const ids = await rowIds(page)
   await page.keyboard.press('j')
@@ -90,7 +96,7 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t: Test)
   await page.keyboard.press('?')
   t.equal(await focusedRow(page), null, 'turned off, also after a reload')
   t.equal(await keys.count(), 0)
-  await page.getByRole('button', { name: 'Keyboard shortcuts' }).click()
+  await clickButton(page, 'Keyboard shortcuts')
   await one.check()
   await page.keyboard.press('Escape')
   // The second key counts within 1.5 s of the first one.
@@ -101,7 +107,7 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t: Test)
   }, 'the page of providers')
 })
 
-await t.test('copying works without https, and says when it failed', async (t: Test) => {
+await t.test('copying works without https, and says when it failed', async (t) => {
   const page = await newPage()
   // As on a plain http site: no clipboard.
   await page.addInitScript(`
@@ -118,15 +124,15 @@ await t.test('copying works without https, and says when it failed', async (t: T
 })
 
 /** Opens the palette and types, until the chosen option is the wanted one. */
-async function find(page: Page, text: string, wanted: RegExp): Promise<void> {
+async function find(page: Page, text: string, wanted: RegExp) {
   if (!(await page.locator('#palette').isVisible())) await page.keyboard.press('Control+k')
   await page.locator('#palette input').fill(text)
   await untilText(page.locator('#palette-list [aria-selected="true"]'), wanted)
 }
 
 // The ten tasks of test/browser/ten-tasks.test.ts find pages, checks, links and people by it.
-await t.test('the palette by keyboard alone', async (t: Test) => {
-  await t.test('a page, a provider, an event by its id', async (t: Test) => {
+await t.test('the palette by keyboard alone', async (t) => {
+  await t.test('a page, a provider, an event by its id', async (t) => {
     await page.goto(hooks)
     await find(page, '', /^Dashboard/)
     await accessible(t, page)
@@ -154,7 +160,7 @@ await t.test('the palette by keyboard alone', async (t: Test) => {
     await untilText(page.locator('#palette [role="status"]'), 'Nothing found.')
   })
 
-  await t.test('links: only those that the visitor may see', async (t: Test) => {
+  await t.test('links: only those that the visitor may see', async (t) => {
     const bob = await pageUser(links, 'bob2')
     await makeLink(bob, 'secure-plan', { visibility: 'secure' })
     const { text } = await ann.get('/-/palette?q=secure-plan')
@@ -165,7 +171,7 @@ await t.test('the palette by keyboard alone', async (t: Test) => {
   })
 })
 
-await t.test('what was done is said where it was done, and once', async (t: Test) => {
+await t.test('what was done is said where it was done, and once', async (t) => {
   const done = page.locator('#done')
   await page.goto(`${ops}/mutes`)
   await page.fill('#mute-form-for', '1h')
@@ -191,7 +197,7 @@ function isPoll(path: string) {
 }
 
 /** Counts in the page how often its region for problems was changed. */
-function countProblems(page: Page): Promise<unknown> {
+function countProblems(page: Page) {
   return page.evaluate(`
     window.problems = []
     window.watch?.disconnect()
@@ -199,11 +205,11 @@ function countProblems(page: Page): Promise<unknown> {
     watch.observe(problem, { childList: true })`)
 }
 
-function problems(page: Page): Promise<readonly string[]> {
+function problems(page: Page) {
   return page.evaluate<readonly string[]>('window.problems')
 }
 
-await t.test('a failed poll is said once, until one succeeds', async (t: Test) => {
+await t.test('a failed poll is said once, until one succeeds', async (t) => {
   const { page } = await browse(t, ops, { expectedErrors: FAILURES })
   await page.goto(ops)
   await countProblems(page)
@@ -233,49 +239,31 @@ await t.test('a failed poll is said once, until one succeeds', async (t: Test) =
 })
 
 /** A proxy that lets all through until `signOut`; then its login is at this place. */
-async function loginProxy(
-  t: Test,
-  target: string,
-  place: 'same origin' | 'another origin',
-): Promise<{ base: string; login: string; signOut(): void }> {
+async function loginProxy(t: Test, target: string, place: 'same origin' | 'another origin') {
   let isSignedIn = true
-  const started = async (handler: RequestListener): Promise<[Server, string]> => {
-    const made = createServer(handler).listen(0, '127.0.0.1')
-    await once(made, 'listening')
-    t.teardown(() => {
-      made.closeAllConnections()
-      made.close()
-    })
-    return [made, `http://127.0.0.1:${(made.address() as AddressInfo).port}`]
-  }
-  const askToSignIn: RequestListener = (_request, response) => {
-    response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
-  }
-  const [, login] = await started(askToSignIn)
-  const [proxy, base] = await started((request, response) => {
-    if (!isSignedIn && request.url === '/sign-in') return askToSignIn(request, response)
-    if (!isSignedIn) {
-      const origin = place === 'same origin' ? '' : login
-      response.writeHead(302, { location: `${origin}/sign-in` }).end()
-      return
-    }
-    const { hostname, port } = new URL(target)
-    const { method, headers, url: path } = request
-    const forwarded = ask({ hostname, port, method, headers, path }, (answer) => {
+  const answers: ServerResponse[] = []
+  const askToSignIn = (response: ServerResponse) =>
+    void response.setHeader('content-type', 'text/html').end('<h1>Please sign in</h1>')
+  const elsewhere = await startReceiver(t, (_, response) => askToSignIn(response))
+  const origin = place === 'same origin' ? '' : elsewhere.url
+  const proxy = await startReceiver(t, ({ method, headers, path }, response) => {
+    if (!isSignedIn && path === '/sign-in') return askToSignIn(response)
+    if (!isSignedIn) return void response.writeHead(302, { location: `${origin}/sign-in` }).end()
+    answers.push(response)
+    const forwarded = ask(target + path, { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(response)
     })
-    forwarded.on('error', () => response.destroy())
-    request.pipe(forwarded)
+    forwarded.on('error', () => response.destroy()).end()
   })
   const signOut = () => {
     isSignedIn = false
-    proxy.closeAllConnections()
+    for (const answer of answers) answer.destroy()
   }
-  return { base, login, signOut }
+  return { base: proxy.url, login: elsewhere.url, signOut }
 }
 
-await t.test('an expired sign-in is said with the way to sign in', async (t: Test) => {
+await t.test('an expired sign-in is said with the way to sign in', async (t) => {
   for (const [target, path, place] of [
     [ops, '/', 'same origin'],
     [hooks, '/log', 'another origin'],
@@ -287,12 +275,12 @@ await t.test('an expired sign-in is said with the way to sign in', async (t: Tes
     await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
     t.notOk(await page.getByText('Please sign in').count(), 'the page stays')
     t.equal(await page.locator('#now, #log-results').count(), 1)
-    await page.getByRole('link', { name: 'Sign in again' }).click()
+    await clickLink(page, 'Sign in again')
     await untilText(page.locator('h1'), 'Please sign in')
   }
 })
 
-await t.test('a stream that breaks shows on the log, too', async (t: Test) => {
+await t.test('a stream that breaks shows on the log, too', async (t) => {
   const before = await streamClients()
   const proxy = await startTcpProxy(t, hooks)
   const base = new URL(proxy.through(hooks)).origin
@@ -309,19 +297,19 @@ await t.test('a stream that breaks shows on the log, too', async (t: Test) => {
 })
 
 /** How many streams of events the server serves. */
-async function streamClients(): Promise<number> {
+async function streamClients() {
   const { text } = await request(`${hooks}/metrics`)
   return metricOf(text, 'gatehouse_hooks_stream_clients') ?? 0
 }
 
 /** As if somebody had turned to another tab, and back. */
-function show(page: Page, isShown: boolean): Promise<unknown> {
+function show(page: Page, isShown: boolean) {
   return page.evaluate(`
     Object.defineProperty(document, 'hidden', { value: ${!isShown}, configurable: true })
     document.dispatchEvent(new Event('visibilitychange'))`)
 }
 
-await t.test('ten windows share a stream, and a hidden one needs none', async (t: Test) => {
+await t.test('ten windows share a stream, and a hidden one needs none', async (t) => {
   const others = await streamClients()
   const { page: first, newPage } = await browse(t, hooks)
   const pages = [first]
@@ -342,8 +330,8 @@ await t.test('ten windows share a stream, and a hidden one needs none', async (t
   await until(async () => (await streamClients()) === others + 1, 'one stream')
 })
 
-await t.test('what was typed stays where another form renews the page', async (t: Test) => {
-  await t.test('a new memory, and a filter', async (t: Test) => {
+await t.test('what was typed stays where another form renews the page', async (t) => {
+  await t.test('a new memory, and a filter', async (t) => {
     await page.goto(`${ops}/memories`)
     await page.locator('#new-memory-summary').click()
     await page.locator('#new-observation').fill('slow on Mondays')
@@ -356,12 +344,12 @@ await t.test('what was typed stays where another form renews the page', async (t
     t.equal(await page.locator('#new-observation').inputValue(), 'slow on Mondays')
     t.notOk(await page.locator('#new-memory [name=active]').isChecked())
     await page.locator('#new-category').fill('timing')
-    await page.getByRole('button', { name: 'Add memory' }).click()
+    await clickButton(page, 'Add memory')
     await page.getByText('slow on Mondays').waitFor()
     t.equal(await page.locator('#new-observation').inputValue(), '', 'what was sent is gone')
   })
 
-  await t.test('but not in the same form of another event', async (t: Test) => {
+  await t.test('but not in the same form of another event', async (t) => {
     const events = [await send(hooks, 'generic/door-bell'), await send(hooks, 'generic/door-bell')]
     await page.goto(`${hooks}/log`)
     await page.locator(`tr[data-id="${events[0]?.id}"] a`).first().click()
@@ -375,7 +363,7 @@ await t.test('what was typed stays where another form renews the page', async (t
   })
 })
 
-await t.test('filters that were set since stay in the address', async (t: Test) => {
+await t.test('filters that were set since stay in the address', async (t) => {
   await t.test('with a common time', async () => {
     await page.goto(`${hooks}/log`)
     await page.locator('#filter-q').fill('type:ring')
@@ -401,7 +389,7 @@ await t.test('filters that were set since stay in the address', async (t: Test) 
   })
 })
 
-await t.test('a page in the background asks for nothing until it is shown', async (t: Test) => {
+await t.test('a page in the background asks for nothing until it is shown', async (t) => {
   const { page } = await browse(t, ops)
   await page.clock.install()
   await page.goto(ops)
@@ -419,7 +407,7 @@ await t.test('a page in the background asks for nothing until it is shown', asyn
 })
 
 /** What the page says of instants. */
-async function told(page: Page, instants: readonly string[]): Promise<readonly string[]> {
+async function told(page: Page, instants: readonly string[]) {
   const tags = instants.map((at) => `<li><time datetime="${at}"></time></li>`).join('')
   await page.evaluate(`
     document.querySelector('main').innerHTML = ${JSON.stringify(tags)}
@@ -428,7 +416,7 @@ async function told(page: Page, instants: readonly string[]): Promise<readonly s
   return page.locator('time').allInnerTexts()
 }
 
-await t.test('days are those of the calendar, in the language of the page', async (t: Test) => {
+await t.test('days are those of the calendar, in the language of the page', async (t) => {
   const { page } = await browse(t, ops, { locale: 'de-DE' })
   await useZone(page)
   // 23:30 in the zone of the reader.
@@ -454,7 +442,7 @@ await t.test('days are those of the calendar, in the language of the page', asyn
   ])
 })
 
-await t.test('what is chosen shows where the system sets the colours', async (t: Test) => {
+await t.test('what is chosen shows where the system sets the colours', async (t) => {
   await page.emulateMedia({ forcedColors: 'active' })
   t.teardown(() => page.emulateMedia({ forcedColors: null }))
   await page.goto(`${hooks}/log`)
@@ -472,7 +460,7 @@ await t.test('what is chosen shows where the system sets the colours', async (t:
   }
 })
 
-await t.test('tables of named rows keep their roles on a phone', async (t: Test) => {
+await t.test('tables of named rows keep their roles on a phone', async (t) => {
   await page.setViewportSize({ width: 390, height: 800 })
   await page.goto(`${hooks}/settings`)
   const table = page.locator('table.pairs').first()
@@ -499,7 +487,7 @@ await t.test('back shows the place that was left', async () => {
   // After more rows were shown, by any link.
   await page.goto(`${links.base}/-/`)
   const count = await page.locator('tbody tr').count()
-  await page.getByRole('link', { name: 'More links' }).click()
+  await clickLink(page, 'More links')
   await until(async () => (await page.locator('tbody tr').count()) > count, 'more rows')
   await page.mouse.wheel(0, 500)
   await until(async () => (await scrolled()) > 250, 'the page to scroll')
@@ -511,7 +499,7 @@ await t.test('back shows the place that was left', async () => {
   await until(async () => Math.abs((await scrolled()) - y) < 40, `the place ${y}`)
 })
 
-await t.test('times are told relative to now, and kept so', async (t: Test) => {
+await t.test('times are told relative to now, and kept so', async (t) => {
   const { page } = await browse(t, hooks)
   await page.clock.install({ time: Date.now() + 3 * 60_000 })
   await page.goto(`${hooks}/log`)

@@ -9,7 +9,7 @@ import { linksServer } from '../helpers/links.ts'
 import { ended, inventoryFile } from '../helpers/ops.ts'
 import { startServer } from '../helpers/server.ts'
 import { measurable, noSidewaysScroll } from './measure.ts'
-import { browse, untilText } from './pages.ts'
+import { browse, clickButton, untilText } from './pages.ts'
 
 const [, postgres] = backends
 const env = {
@@ -100,10 +100,10 @@ for (const [service, home, trials, sample] of EXPLORED) {
     }
     if (sample !== undefined) {
       const [operationId, token, list, made] = sample
-      await page.getByRole('button', { name: 'Authorize' }).click()
+      await clickButton(page, 'Authorize')
       const dialog = page.locator('.modal-ux')
       await dialog.locator('input').fill(token)
-      await dialog.getByRole('button', { name: 'Apply credentials' }).click()
+      await clickButton(dialog, 'Apply credentials')
       await dialog.getByRole('button', { name: 'Close' }).first().click()
       const answer = await tryOut(page, base, operationId, {})
       t.notMatch(answer.request().postData(), /"string"/, 'the sample says something')

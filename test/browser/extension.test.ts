@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { CHROMIUM_ARGS } from '../helpers/browser.ts'
 import { leadsTo, makeLink, startLinks, type Link } from '../helpers/links.ts'
@@ -11,7 +10,7 @@ import { ROOT } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
-import { textOf, untilText } from './pages.ts'
+import { clickButton, textOf, untilText } from './pages.ts'
 
 const [, postgres] = backends
 const FOLDER = join(ROOT, 'integrations/browser')
@@ -77,10 +76,10 @@ async function openExtension(t: Test) {
     async save(base: string, token: string) {
       await options.getByLabel('Address').fill(base)
       await options.getByLabel('API token').fill(token)
-      await options.getByRole('button', { name: 'Save' }).click()
+      await clickButton(options, 'Save')
     },
     /** Goes to a page and clicks the button of the extension; gives what its popup then shows. */
-    async clickOn(url: string): Promise<Popup> {
+    async clickOn(url: string) {
       await page.bringToFront()
       await page.goto(url)
       const { targetInfos } = await send('Target.getTargets', { filter: [{ type: 'tab' }] })
@@ -89,7 +88,7 @@ async function openExtension(t: Test) {
       return popupWhere(options, ({ message }) => !message.startsWith('Looking'))
     },
     /** Types into the fields of the popup and sends its form. */
-    async create(fields: Readonly<Record<string, string>>): Promise<Popup> {
+    async create(fields: Readonly<Record<string, string>>) {
       await options.evaluate(`(${SEND})(${JSON.stringify(fields)})`)
       return popupWhere(options, isAnswered)
     },

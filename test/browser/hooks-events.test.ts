@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import {
   addProvider,
@@ -17,18 +16,20 @@ import { request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickButton,
   clickCopy,
+  clickLink,
+  copiedOn,
   focusedId,
   hasMark,
   leaveMark,
   loadFailure,
+  rememberCopies,
   rowIds,
   send,
   textOf,
   tile,
   untilText,
-  copiedOn,
-  rememberCopies,
 } from './pages.ts'
 
 const [, postgres] = backends
@@ -46,7 +47,16 @@ const CONTROLS = 'a=1\r\nb=2\rc=3\u001B[201~\n'
 const LONG = JSON.stringify({ text: 'é'.repeat(20_000) })
 const BINARY = Buffer.from([0x00, 0xff, 0xfe, 0x0a, 0x0d, 0x80, 0x27])
 
-async function copied(page: Page) {
+/** A row leads to the event's page here, and on wider screens beside the list. */
+const LAPTOP = { width: 1024, height: 768 }
+const WIDE = { width: 1280, height: 800 }
+const { page, context } = await browse(t, base, {
+  viewport: LAPTOP,
+  expectedErrors: [loadFailure(400)],
+})
+await rememberCopies(context)
+
+async function copied() {
   await clickCopy(
     page.locator('[data-copy="curl-command"]'),
     page.getByRole('button', { name: 'Copied curl command' }),
@@ -54,29 +64,29 @@ async function copied(page: Page) {
   return copiedOn(page)
 }
 
-function connection(page: Page) {
+function connection() {
   return textOf(page.locator('.connection'))
 }
 
 /** Path and query of the address bar. */
-function address(page: Page) {
+function address() {
   const { pathname, search } = new URL(page.url())
   return pathname + search
 }
 
-async function untilAddress(page: Page, wanted: string) {
-  await until(() => address(page) === wanted, `the address ${wanted}`)
+async function untilAddress(wanted: string) {
+  await until(() => address() === wanted, `the address ${wanted}`)
 }
 
 /** Goes back, and waits for the page to be loaded anew: until then its script does not listen. */
-async function backToAnother(page: Page) {
+async function backToAnother() {
   await leaveMark(page)
   await page.goBack()
   await until(async () => !(await hasMark(page)), 'the page anew')
   await page.waitForLoadState()
 }
 
-async function untilRows(page: Page, count: number) {
+async function untilRows(count: number) {
   return until(async () => {
     const ids = await rowIds(page)
     return ids.length === count && ids
@@ -86,14 +96,9 @@ async function untilRows(page: Page, count: number) {
 const SHOP = 12
 const ZONE = encodeURIComponent(Intl.DateTimeFormat().resolvedOptions().timeZone)
 
-/** A row leads to the event's page here, and on wider screens beside the list. */
-const LAPTOP = { viewport: { width: 1024, height: 768 } }
-const WIDE = { viewport: { width: 1280, height: 800 } }
-
 await t.test('the dashboard follows events without reload', async (t) => {
-  const { page } = await browse(t, base)
   await page.goto(`${base}/`)
-  t.equal(await connection(page), 'idle')
+  t.equal(await connection(), 'idle')
   t.ok(await page.locator('#start-here').isVisible(), 'an empty dashboard says what to do')
   t.equal(await page.locator('#recent').count(), 0)
   t.equal(await textOf(tile(page, 'generic:live', '.when')), 'never')
@@ -119,7 +124,7 @@ await t.test('the dashboard follows events without reload', async (t) => {
     t.equal(await last.getAttribute('datetime'), second.received_at)
     const time = tile(page, 'code_host', 'time')
     t.equal(await time.getAttribute('datetime'), received_at)
-    t.same(await untilRows(page, 3), [id, second.id, ack.id])
+    t.same(await untilRows(3), [id, second.id, ack.id])
     t.equal(await textOf(page.locator(`tr[data-id="${id}"] .verify`)), 'verified')
   })
 
@@ -142,7 +147,6 @@ await t.test('the log in a browser', async (t) => {
   }
   await deliver(base, 'code_host', '{"a":1}', { 'X-CodeHost-Event': 'push' })
   const all = await eventIds(base)
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(400)], ...LAPTOP })
   await page.goto(`${base}/log`)
   t.same(await rowIds(page), all)
   const provider = page.getByLabel('Provider')
@@ -151,40 +155,40 @@ await t.test('the log in a browser', async (t) => {
   await t.test('filters narrow the list and stand in the address', async (t) => {
     await leaveMark(page)
     await provider.selectOption('generic:shop')
-    await untilAddress(page, '/log?provider=generic%3Ashop')
+    await untilAddress('/log?provider=generic%3Ashop')
     // Applied without Enter. In one go: after a pause a part of it would be in the history.
     await words.fill('type:order.paid')
-    await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
+    await untilAddress('/log?q=type%3Aorder.paid&provider=generic%3Ashop')
     const paid = shop.filter((_, at) => at % 3 === 2)
-    t.same(await untilRows(page, 4), paid)
+    t.same(await untilRows(4), paid)
     await untilText(page.locator('.filter-line [role="status"]'), '4 events')
     await page.getByLabel('Time').selectOption('Today')
     const filters = 'q=type%3Aorder.paid&provider=generic%3Ashop'
-    await untilAddress(page, `/log?${filters}&when=today&zone=${ZONE}`)
-    await untilRows(page, 4)
+    await untilAddress(`/log?${filters}&when=today&zone=${ZONE}`)
+    await untilRows(4)
     t.ok(await hasMark(page), 'without a full load')
   })
 
   await t.test('back gives the earlier page whole, its fields too', async (t) => {
-    await backToAnother(page)
-    await untilAddress(page, '/log?q=type%3Aorder.paid&provider=generic%3Ashop')
-    await untilRows(page, 4)
+    await backToAnother()
+    await untilAddress('/log?q=type%3Aorder.paid&provider=generic%3Ashop')
+    await untilRows(4)
     t.equal(await page.getByLabel('Time').inputValue(), '')
-    await backToAnother(page)
-    await untilAddress(page, '/log?provider=generic%3Ashop')
-    t.same(await untilRows(page, SHOP), shop)
+    await backToAnother()
+    await untilAddress('/log?provider=generic%3Ashop')
+    t.same(await untilRows(SHOP), shop)
     t.equal(await words.inputValue(), '')
     t.equal(await provider.inputValue(), 'generic:shop')
     await page.locator('#log-rows a').first().click()
     await page.waitForURL(`${base}/log/${shop[0]}`)
     t.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
     await page.goBack()
-    await untilAddress(page, '/log?provider=generic%3Ashop')
-    t.same(await untilRows(page, SHOP), shop, 'the page, not the fragment of the same address')
+    await untilAddress('/log?provider=generic%3Ashop')
+    t.same(await untilRows(SHOP), shop, 'the page, not the fragment of the same address')
     t.ok(await page.locator('header nav').isVisible())
-    await page.getByRole('link', { name: 'Clear' }).click()
-    await untilAddress(page, '/log')
-    t.same(await untilRows(page, all.length), all)
+    await clickLink(page, 'Clear')
+    await untilAddress('/log')
+    t.same(await untilRows(all.length), all)
     t.equal(await provider.inputValue(), '')
   })
 
@@ -194,12 +198,12 @@ await t.test('the log in a browser', async (t) => {
     t.same(await rowIds(page), shop.slice(0, 5))
     await link.focus()
     await page.keyboard.press('Enter')
-    t.same(await untilRows(page, 10), shop.slice(0, 10))
+    t.same(await untilRows(10), shop.slice(0, 10))
     t.equal(await focusedId(page), 'log-rows-more-link', 'the focus stays for the next press')
     // An event that comes meanwhile shifts no page.
     await send(base, 'generic/shop')
     await page.keyboard.press('Enter')
-    t.same(await untilRows(page, SHOP), shop)
+    t.same(await untilRows(SHOP), shop)
     await untilText(link, 'No older entries.')
     t.equal(await focusedId(page), 'log-rows-more-link')
     t.equal(await page.locator('time:not([title])').count(), 0, 'local times in new rows as well')
@@ -213,11 +217,11 @@ await t.test('the log in a browser', async (t) => {
     let rows = await rowIds(page)
     await send(base, 'generic/shop', '{}', { 'X-Event-Type': 'order.open' })
     rows = [await paid(), ...rows]
-    t.same(await untilRows(page, rows.length), rows, 'the filters of the page decide')
+    t.same(await untilRows(rows.length), rows, 'the filters of the page decide')
     t.match(await page.locator('#log-rows > tr').first().getAttribute('class'), 'fresh')
     t.equal(await textOf(news), '')
 
-    await page.getByRole('button', { name: 'Pause' }).click()
+    await clickButton(page, 'Pause')
     const first = await paid()
     await untilText(news, '1 new event – show')
     const second = await paid()
@@ -227,7 +231,7 @@ await t.test('the log in a browser', async (t) => {
     await page.getByRole('button', { name: 'Pause', pressed: true }).click()
     await page.getByRole('button', { name: 'Pause', pressed: false }).waitFor()
     rows = [second, first, ...rows]
-    t.same(await untilRows(page, rows.length), rows)
+    t.same(await untilRows(rows.length), rows)
     await untilText(news, '')
 
     // A row with the focus must not move away from its reader.
@@ -237,7 +241,7 @@ await t.test('the log in a browser', async (t) => {
     t.same(await rowIds(page), rows)
     await news.getByRole('link').click()
     rows = [third, ...rows]
-    t.same(await untilRows(page, rows.length), rows)
+    t.same(await untilRows(rows.length), rows)
     await untilText(news, '')
 
     // What came before the stream was open comes as well, but nothing twice: rows may be newer than the position.
@@ -262,11 +266,11 @@ await t.test('the log in a browser', async (t) => {
     await untilText(page.locator('#log-results .empty strong'), 'No event matches these filters.')
     await send(base, 'generic/shop', '{"in":"the hay"}')
     const { id } = await send(base, 'generic/shop', '{"a":"needle"}')
-    t.same(await untilRows(page, 1), [id])
+    t.same(await untilRows(1), [id])
     t.equal(await textOf(page.locator('#log-rows .preview')), '{"a":"needle"}')
     t.equal(await textOf(page.locator('#log-rows mark')), 'needle')
     const next = await send(base, 'generic/shop', '{"another":"needle"}')
-    t.same(await untilRows(page, 2), [next.id, id])
+    t.same(await untilRows(2), [next.id, id])
   })
 
   await t.test('more at once than a page has: the list begins anew', async (t) => {
@@ -278,7 +282,7 @@ await t.test('the log in a browser', async (t) => {
     const rows = await rowIds(page)
     t.same(rows, sent.slice(0, rows.length), 'none is left out')
     await page.locator('#log-rows-more-link').click()
-    const more = await untilRows(page, rows.length + 3)
+    const more = await untilRows(rows.length + 3)
     t.same(new Set(more).size, more.length, 'none is there twice')
   })
 
@@ -296,7 +300,7 @@ await t.test('a range drawn over the times becomes a filter', async (t) => {
     env,
     `update hooks.events set received_at = received_at - (1000 - id) * interval '1 minute'`,
   )
-  const { page } = await browse(t, base, WIDE)
+  await page.setViewportSize(WIDE)
   await page.goto(`${base}/log?provider=generic%3Ashop&limit=200`)
   const before = await rowIds(page)
   const box = await page.locator('#log-times').boundingBox()
@@ -321,12 +325,11 @@ await t.test('an event beside the log on a wide screen', async (t) => {
   for (let count = 0; count < 6; count++) {
     sent.unshift((await send(base, 'generic/shop', `{"count":${count}}`, type)).id)
   }
-  const { page, context } = await browse(t, base, WIDE)
-  await rememberCopies(context)
+  await page.setViewportSize(WIDE)
   const list = '/log?event_type=beside&limit=3'
   const box = page.locator('#log-open')
   const opened = async (id: number | undefined) => {
-    await untilAddress(page, `${list}&open=${id}`)
+    await untilAddress(`${list}&open=${id}`)
     await box.locator(`a[href="/log/${id}"]`).first().waitFor()
     t.equal(await page.locator('#log-rows [aria-current]').getAttribute('href'), `/log/${id}`)
   }
@@ -344,7 +347,7 @@ await t.test('an event beside the log on a wide screen', async (t) => {
     await page.keyboard.press('k')
     await opened(sent[1])
     await page.keyboard.press('Escape')
-    await untilAddress(page, list)
+    await untilAddress(list)
     t.equal(await box.locator('*').count(), 0)
     await page.keyboard.press('j')
     await opened(sent[2])
@@ -365,13 +368,12 @@ await t.test('an event beside the log on a wide screen', async (t) => {
     sent.unshift(id)
     t.same(await rowIds(page), sent.slice(0, 3))
     await page.locator('#log-rows [aria-current]').waitFor({ state: 'detached' })
-    await untilAddress(page, `${list}&open=${sent[3]}`)
+    await untilAddress(`${list}&open=${sent[3]}`)
   })
 })
 
 await t.test('the page of an event', async (t) => {
-  const { page, context } = await browse(t, base, LAPTOP)
-  await rememberCopies(context)
+  await page.setViewportSize(LAPTOP)
   const text = await send(base, 'generic/shop', QUOTES, {
     'X-Event-Type': "it's paid",
     'X-Note': `$(id) 'single' "double"`,
@@ -390,7 +392,7 @@ await t.test('the page of an event', async (t) => {
   ] as const) {
     await t.test(`the copied command sends the same bytes: ${kind}`, { skip }, async (t) => {
       await page.goto(`${base}/log/${id}?tab=curl`)
-      const command = await copied(page)
+      const command = await copied()
       const { stdout } = await shell('sh', ['-c', command], { env: { PATH: process.env['PATH'] } })
       const ack: { id: number } = JSON.parse(stdout)
       t.not(ack.id, id, 'a new event')
@@ -408,7 +410,7 @@ await t.test('a home of many providers', async (t) => {
   for (let n = 1; n < 16; n++) await addProvider(base, `source-${n}`, { open: true })
   // The page reads its figures at most once a second.
   await until(async () => (await request(`${base}/`)).text.includes('source-15'), 'all of them')
-  const { page } = await browse(t, base, { viewport: { width: 1280, height: 800 } })
+  await page.setViewportSize(WIDE)
   await page.goto(`${base}/`)
   const rows = page.locator('#provider-rows > tr')
   const count = await rows.count()

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
-import type { Page } from 'playwright-core'
+import type { Locator } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { addProvider, deliver, post, SECRETS, startHooks } from '../helpers/hooks.ts'
@@ -8,6 +8,8 @@ import { change, secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickButton,
+  clickLink,
   copiedOn,
   focusedId,
   loadFailure,
@@ -24,29 +26,32 @@ const { base } = await startHooks(t, postgres, {
   HOOKS_CHAT_SECRET: '',
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
+const { page, context, secretShown } = await browse(t, base, {
+  expectedErrors: [loadFailure(422)],
+})
+await rememberCopies(context)
 
 /** Opens the row of a provider; what it opens to is loaded then. */
-async function openCard(row: ReturnType<Page['locator']>) {
+async function openCard(row: Locator) {
   await row.locator('summary').first().click()
   await row.locator('dl').waitFor()
 }
 
 /** The token that the page shows this one time. */
-async function shownToken(page: Page) {
+async function shownToken() {
   const box = page.locator('#made-token')
   await box.waitFor()
   return keepSecret('made-token', await textOf(box))
 }
 
-function bearer(base: string, name: string, token: string) {
+function bearer(name: string, token: string) {
   const headers = token === '' ? {} : { Authorization: `Bearer ${token}` }
   return post(base, `generic/${name}`, '{}', headers).then(({ status }) => status)
 }
 
 await t.test('the first webhook: a URL with one click, verified later', async (t) => {
-  const { page } = await browse(t, base)
   await page.goto(`${base}/`)
-  await page.getByRole('button', { name: 'Create a URL' }).click()
+  await clickButton(page, 'Create a URL')
   await page.waitForURL(/\/first/)
   const url = await textOf(page.locator('#made-url'))
   t.match(url, `${base}/webhooks/generic/url-`)
@@ -62,12 +67,12 @@ await t.test('the first webhook: a URL with one click, verified later', async (t
   await untilText(first, /It looks like GitHub/)
   t.equal(await first.locator(`tr[data-id="${id}"] .verify`).innerText(), 'unchecked')
 
-  await first.getByRole('link', { name: 'Verify it' }).click()
+  await clickLink(first, 'Verify it')
   await page.waitForURL(/\/verify\?scheme=github$/)
   t.equal(await textOf(page.locator('#new-url')), url, 'the URL stays')
   const key = secret('github')
   await page.getByLabel(/^Secret/).fill(key)
-  await page.getByRole('button', { name: 'Verify deliveries' }).click()
+  await clickButton(page, 'Verify deliveries')
   await page.locator('#done').filter({ hasText: 'Saved generic:url-' }).waitFor()
   t.equal((await post(base, receiver, '{}', headers)).status, 403)
   const signature = createHmac('sha256', key).update('{"zen": 2}').digest('hex')
@@ -82,7 +87,6 @@ await t.test('the first webhook: a URL with one click, verified later', async (t
 
 await t.test('the switch of a provider', async (t) => {
   await addProvider(base, 'shop', { open: true })
-  const { page } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const toggle = page.getByRole('switch', { name: /^generic:shop/ })
   for (const [state, status] of [
@@ -92,14 +96,13 @@ await t.test('the switch of a provider', async (t) => {
     await toggle.click()
     await untilText(toggle, state)
     t.equal(await toggle.getAttribute('aria-checked'), String(state === 'Enabled'))
-    t.equal(await bearer(base, 'shop', ''), status)
+    t.equal(await bearer('shop', ''), status)
     t.equal(await focusedId(page), 'toggle-generic%3Ashop')
   }
   t.equal(new URL(page.url()).pathname, '/providers', 'without a full load')
 })
 
 await t.test('a provider without its secret cannot be switched on', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="chat"]')
   t.ok(await card.getByRole('switch').isDisabled())
@@ -123,26 +126,25 @@ await t.test('a provider without its secret cannot be switched on', async (t) =>
 })
 
 await t.test('the life of a provider with a token', async (t) => {
-  const { page, secretShown } = await browse(t, base)
   await page.goto(`${base}/providers`)
   const card = page.locator('[data-provider="generic:a-b_c"]')
   let token = ''
 
   await t.test('created: the token is shown once, and works at once', async (t) => {
-    await page.getByRole('link', { name: 'New provider' }).click()
+    await clickLink(page, 'New provider')
     await page.getByRole('link', { name: 'Any sender, with a token' }).click()
     await page.waitForURL(/\/providers\/new\?/)
     token = await secretShown(async () => {
       await untilFocused(page, 'create-name')
       await page.keyboard.type('a-b_c')
       await page.keyboard.press('Enter')
-      return shownToken(page)
+      return shownToken()
     })
     await untilFocused(page, 'made')
     const first = page.locator('#first-delivery')
-    t.equal(await bearer(base, 'a-b_c', `${token}x`), 403)
+    t.equal(await bearer('a-b_c', `${token}x`), 403)
     await untilText(first, /A delivery was refused with 403, .*wrong token/)
-    t.equal(await bearer(base, 'a-b_c', token), 202)
+    t.equal(await bearer('a-b_c', token), 202)
     await untilText(first, /It has arrived/)
     t.equal(await page.locator('#made-token').count(), 1, 'the token stays in sight')
     await page.goto(`${base}/providers`)
@@ -173,12 +175,12 @@ await t.test('the life of a provider with a token', async (t) => {
       await until(() => posts === 1, 'the first post')
       await rotate.click()
       held.resolve()
-      return shownToken(page)
+      return shownToken()
     })
     t.not(fresh, token)
     await untilFocused(page, 'made')
-    t.equal(await bearer(base, 'a-b_c', token), 403)
-    t.equal(await bearer(base, 'a-b_c', fresh), 202)
+    t.equal(await bearer('a-b_c', token), 403)
+    t.equal(await bearer('a-b_c', fresh), 202)
     await page.reload()
     await page.unroute('**/rotate')
     t.equal(posts, 1, 'the second click posted nothing')
@@ -203,12 +205,11 @@ await t.test('the life of a provider with a token', async (t) => {
     await card.getByText('Remove…').click()
     await remove.click()
     await card.waitFor({ state: 'detached' })
-    t.equal(await bearer(base, 'a-b_c', ''), 404)
+    t.equal(await bearer('a-b_c', ''), 404)
   })
 })
 
 await t.test('an open provider needs the acknowledgement', async (t) => {
-  const { page } = await browse(t, base)
   await page.goto(`${base}/providers/new?name=lan`)
   await page.getByRole('link', { name: 'Any sender, unchecked' }).click()
   const add = page.getByRole('button', { name: 'Add provider' })
@@ -222,14 +223,12 @@ await t.test('an open provider needs the acknowledgement', async (t) => {
 await t.test(
   'a sender is found by its name, and its URL is copied before it is made',
   async (t) => {
-    const { page } = await browse(t, base)
-    await rememberCopies(page.context())
     await page.goto(`${base}/providers/new`)
     await untilFocused(page, 'sender-tiles-find')
     await page.keyboard.type('shop')
-    await page.getByRole('link', { name: 'Shopify' }).click()
+    await clickLink(page, 'Shopify')
     await page.waitForURL(/\/providers\/new\?/)
-    await page.getByRole('button', { name: 'Copy URL' }).click()
+    await clickButton(page, 'Copy URL')
     const url = `${base}/webhooks/generic/shopify`
     await until(async () => (await copiedOn(page)) === url, 'the URL to be copied')
     // The name becomes part of the URL while it is typed.
@@ -243,31 +242,31 @@ await t.test(
 )
 
 await t.test('methods and answer: chosen with a new provider, and changed', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   await page.goto(`${base}/providers/new?scheme=token`)
   await page.getByLabel('Name').fill('site')
   const form = page.locator('#create-provider')
   await form.getByText('Methods and answer…').click()
   await form.getByRole('checkbox', { name: 'GET' }).check()
   await form.getByRole('checkbox', { name: 'POST' }).uncheck()
-  await form.getByLabel('Status of the answer').fill('204')
+  const label = 'Status of the answer'
+  await form.getByLabel(label).fill('204')
   await form.getByLabel('Body of the answer').fill('{"ok": true}')
-  await page.getByRole('button', { name: 'Add provider' }).click()
+  await clickButton(page, 'Add provider')
   await untilText(form.locator('.refused'), /^Body of the answer must be empty/)
   t.ok(await form.getByRole('checkbox', { name: 'GET' }).isChecked(), 'what was chosen stays')
-  await form.getByLabel('Status of the answer').fill('')
-  await page.getByRole('button', { name: 'Add provider' }).click()
+  await form.getByLabel(label).fill('')
+  await clickButton(page, 'Add provider')
   await untilText(page.locator('#made-title'), 'Secret of generic:site')
 
   const card = page.locator('article[data-provider="generic:site"]')
   await page.goto(`${base}/providers`)
   await openCard(card)
   await card.getByText('Methods and answer…').click()
-  await card.getByLabel('Status of the answer').fill('302')
+  await card.getByLabel(label).fill('302')
   await page.keyboard.press('Enter')
   t.equal(await card.locator('input:invalid').count(), 1, 'the browser stops what is no status')
-  await card.getByLabel('Status of the answer').fill('503')
-  await card.getByRole('button', { name: 'Save answer of generic:site' }).click()
+  await card.getByLabel(label).fill('503')
+  await clickButton(card, 'Save answer of generic:site')
   await untilText(page.locator('#done'), 'Saved.')
   t.equal(await focusedId(page), 'answer-generic%3Asite', 'the focus stays')
   t.match(await textOf(card), /503, text\/plain, .* sends them again/)
@@ -278,7 +277,6 @@ await t.test('an alarm shows on the open dashboard, and its end too', async (t) 
   const alarm = async (rejection_burst: string) =>
     t.equal((await change(base, 'generic:ci', 'alarm', { rejection_burst })).status, 200)
   await alarm('3')
-  const { page } = await browse(t, base)
   await page.goto(`${base}/`)
   const badge = page.locator('tr[data-provider="generic:ci"]').getByText('many refused')
   t.notOk(await badge.isVisible())
@@ -289,7 +287,6 @@ await t.test('an alarm shows on the open dashboard, and its end too', async (t) 
 })
 
 await t.test('settings: refused beside the field, corrected, saved', async (t) => {
-  const { page } = await browse(t, base, { expectedErrors: [loadFailure(422)] })
   const target = page.locator('#replay_default_target')
   const retry = page.locator('#sse_retry_ms')
   await page.goto(`${base}/settings`)

@@ -6,6 +6,7 @@ import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickLink,
   copiedOn,
   focusedId,
   hasMark,
@@ -153,7 +154,7 @@ await t.test('from the log: counted, started, followed, cancelled', async (t) =>
   const target = page.locator('#job-target-target_url')
   const start = page.locator('#start-replay')
   await page.goto(`${base}/log?event_type=order.paid`)
-  await page.getByRole('link', { name: 'Replay…' }).click()
+  await clickLink(page, 'Replay…')
   await untilText(start, 'Replay 3 events')
   await target.fill('http://10.0.0.1/')
   await start.click()
@@ -192,7 +193,7 @@ await t.test('an event: its payload in sight, parts by tabs, names copy', async 
       await page.locator(`#tab-${tab}[aria-current]`).waitFor()
       t.equal(await focusedId(page), `tab-${tab}`)
     }
-    await page.getByRole('link', { name: 'Compare with previous' }).click()
+    await clickLink(page, 'Compare with previous')
     await page.getByText('Compared with').waitFor()
     const { pathname, search } = new URL(page.url())
     t.equal(pathname + search, path, 'all of it in place')

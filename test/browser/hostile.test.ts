@@ -1,12 +1,10 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { startServer } from '../helpers/server.ts'
-import { SIGNED_ENV, addProvider, deliver } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
-import { browse, headerText, loadFailure, send, textOf } from './pages.ts'
+import { SIGNED_ENV, addProvider, deliver, type Ack } from '../helpers/hooks.ts'
+import { browse, clickButton, headerText, loadFailure, send, textOf } from './pages.ts'
 
 const [, postgres] = backends
 const env = {
@@ -194,7 +192,7 @@ await t.test('links: what somebody typed is text and nothing else', async (t) =>
       await page.goto(`${links.base}/-/new?slug=bad-target`)
       await field.fill(url)
       const answer = page.waitForResponse((response) => response.request().method() === 'POST')
-      await page.getByRole('button', { name: 'Create link' }).click()
+      await clickButton(page, 'Create link')
       t.equal((await answer).status(), 400, url)
       await page.locator('#link-url-refused').waitFor()
       t.equal(await field.inputValue(), url)

@@ -5,8 +5,15 @@ import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { accessible, checkable, fits, measurable, measure, worksByKeyboard } from './measure.ts'
 import { browse, loadFailure } from './pages.ts'
-import { fillAdmin, fillLinks, fillLong, fillOps, fillOrdinary, startSites } from './sites.ts'
-import type { Paths } from './sites.ts'
+import {
+  fillAdmin,
+  fillLinks,
+  fillLong,
+  fillOps,
+  fillOrdinary,
+  startSites,
+  type Paths,
+} from './sites.ts'
 
 // One page of each kind, with texts as long as they may be; test/long has all pages and sizes.
 

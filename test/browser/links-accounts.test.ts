@@ -1,48 +1,42 @@
 import { t } from 'tap'
-import type { Page } from 'playwright-core'
 import { backends } from '../helpers/backends.ts'
-import { identity, makeLink, pageUser, startPages } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
+import { identity, makeLink, pageUser, startPages, type Caller } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickButton,
   clickCopy,
+  clickLink,
+  copiedOn,
   loadFailure,
+  rememberCopies,
   tabTo,
   textOf,
   untilFocused,
   untilText,
-  copiedOn,
-  rememberCopies,
 } from './pages.ts'
 
 const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
 const links = await startPages(t, postgres)
+const { page } = await browse(t, links.base, { expectedErrors: [400, 403].map(loadFailure) })
 
 async function roleOf({ api }: Caller) {
   return (await api<{ role: string }>('GET', '/users/me')).json.role
 }
 
-/** Answers the questions of a page with yes and notes them. */
-function agree(page: Page) {
-  const questions: string[] = []
-  page.on('dialog', (dialog) => {
-    questions.push(dialog.message())
-    void dialog.accept()
-  })
-  return questions
-}
+/** The questions of the page, which are answered with yes. */
+const questions: string[] = []
+page.on('dialog', (dialog) => {
+  questions.push(dialog.message())
+  void dialog.accept()
+})
 
 await t.test('users by mouse and keyboard', async (t) => {
   const eve = await pageUser(links, 'eve', { admin: true })
   const ann = await pageUser(links, 'ann')
-  const { page } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(eve.email),
-    expectedErrors: [400, 403].map(loadFailure),
-  })
-  const questions = agree(page)
+  await page.setExtraHTTPHeaders(identity(eve.email))
   const row = (email: string) => page.getByRole('row').filter({ hasText: email })
   await page.goto(`${links.base}/-/`)
   await page.getByRole('navigation', { name: 'Main' }).getByText('Admin').click()
@@ -66,14 +60,15 @@ await t.test('users by mouse and keyboard', async (t) => {
     await tabTo(page, 'add-user-button')
     await page.keyboard.press('Enter')
     await untilText(page.locator('#users > .saved'), 'bob@example.com is a user now.')
-    t.equal(await page.getByLabel('E-mail').inputValue(), '')
-    await page.getByLabel('E-mail').fill('bob@example.com')
-    await page.getByLabel('E-mail').press('Enter')
+    const email = page.getByLabel('E-mail')
+    t.equal(await email.inputValue(), '')
+    await email.fill('bob@example.com')
+    await email.press('Enter')
     await untilText(
       page.locator('#user-email-refused'),
       /^There is a user with this e-mail address/,
     )
-    t.equal(await page.getByLabel('E-mail').inputValue(), 'bob@example.com')
+    t.equal(await email.inputValue(), 'bob@example.com')
   })
 
   await t.test("one's own role needs a tick and a yes, and leads away", async (t) => {
@@ -91,31 +86,31 @@ await t.test('users by mouse and keyboard', async (t) => {
   })
 })
 
-await t.test('links of everybody: chosen ones get a co-owner', async (t) => {
+await t.test('links of everybody: chosen ones get a co-owner', async () => {
   const gus = await pageUser(links, 'gus', { admin: true })
   const hana = await pageUser(links, 'hana')
   for (const slug of ['n-10', 'n-11', 'n-12']) await makeLink(hana, slug)
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(gus.email) })
+  await page.setExtraHTTPHeaders(identity(gus.email))
   await page.goto(`${links.base}/-/admin/links`)
   await page.getByLabel('Choose n-10').check()
   await page.getByLabel('Choose n-11').check()
-  await page.getByRole('button', { name: 'Add a co-owner…' }).click()
+  await clickButton(page, 'Add a co-owner…')
   await page.getByRole('heading', { name: 'Add a co-owner to 2 links' }).waitFor()
   await page.locator('#owners-email').fill(gus.email)
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: `${gus.email} is now a co-owner of 2 links` }).waitFor()
   await untilFocused(page, 'chosen-title')
-  await page.getByRole('link', { name: 'Links of everybody' }).click()
+  await clickLink(page, 'Links of everybody')
   await page.getByLabel('Slug begins with').pressSequentially('n-12')
   await page.waitForURL(/\?q=n-12$/)
-  await page.getByRole('link', { name: 'Delete n-12' }).click()
+  await clickLink(page, 'Delete n-12')
   await page.locator('#delete-link').click()
   await page.waitForURL(`${links.base}/-/`)
 })
 
 await t.test('a file of another program: previewed, then imported', async (t) => {
   const ida = await pageUser(links, 'ida', { admin: true })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(ida.email) })
+  await page.setExtraHTTPHeaders(identity(ida.email))
   await page.goto(`${links.base}/-/admin/import`)
   const file = 'keyword;url;title;clicks\r\nhandbook;https://handbook.test/;"The; book";7\r\n'
   await page.getByLabel('File').setInputFiles({
@@ -123,13 +118,13 @@ await t.test('a file of another program: previewed, then imported', async (t) =>
     mimeType: 'text/csv',
     buffer: Buffer.from(file),
   })
-  await page.getByRole('button', { name: 'Preview' }).click()
+  await clickButton(page, 'Preview')
   const row = page.locator('#previewed tr')
   await untilText(row, /handbook.*The; book.*https:\/\/handbook\.test\//s)
   const column = page.getByRole('row', { name: /^clicks/ })
   await untilText(column, /not taken over/)
   t.equal((await ida.get('/handbook')).status, 404, 'nothing is written yet')
-  await page.getByRole('button', { name: 'Import 1 link' }).click()
+  await clickButton(page, 'Import 1 link')
   await untilText(
     page.locator('main [role="status"]'),
     /Imported 1 link of 1 from a file of YOURLS/,

@@ -1,18 +1,27 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { identity, insertLinks, makeLink, pageUser, startPages } from '../helpers/links.ts'
-import type { Link, PageUser } from '../helpers/links.ts'
+import {
+  identity,
+  insertLinks,
+  makeLink,
+  pageUser,
+  startPages,
+  type Link,
+  type PageUser,
+} from '../helpers/links.ts'
 import { until } from '../helpers/until.ts'
 import {
   browse,
+  clickButton,
   clickCopy,
+  clickLink,
+  copiedOn,
   focusedId,
   loadFailure,
+  rememberCopies,
   textOf,
   untilFocused,
   untilText,
-  copiedOn,
-  rememberCopies,
 } from './pages.ts'
 
 const [, postgres] = backends
@@ -25,21 +34,21 @@ async function idOf({ api }: PageUser, slug: string) {
   return json.links.find((link) => link.slug === slug)?.id ?? ''
 }
 
-const EXPECTED = [400, 403, 404, 409, 410].map(loadFailure)
+const { page, context } = await browse(t, links.base, {
+  expectedErrors: [400, 403, 404, 409, 410].map(loadFailure),
+})
+await rememberCopies(context)
 
 await t.test('a link from its making to its end', async (t) => {
   const ann = await pageUser(links, 'ann')
   const bob = await pageUser(links, 'bob')
   await makeLink(bob, 'taken', { visibility: 'private' })
-  const { page } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(ann.email),
-    expectedErrors: EXPECTED,
-  })
+  await context.setExtraHTTPHeaders(identity(ann.email))
   const state = page.locator('#slug-state')
 
   await t.test('from an unknown slug', async (t) => {
     await page.goto(`${links.base}/handbok`)
-    await page.getByRole('button', { name: 'Create “handbok”' }).click()
+    await clickButton(page, 'Create “handbok”')
     await page.waitForURL(`${links.base}/-/new?slug=handbok`)
     t.equal(await page.getByLabel('Short name').inputValue(), 'handbok')
     await untilFocused(page, 'link-url')
@@ -52,7 +61,7 @@ await t.test('a link from its making to its end', async (t) => {
     await untilText(state, /\/take is free\.$/)
     await slug.pressSequentially('n')
     await untilText(state, /\/taken is taken\. taken-2 is free\. Use taken-2$/)
-    await page.getByRole('button', { name: 'Use taken-2' }).click()
+    await clickButton(page, 'Use taken-2')
     await untilText(state, /\/taken-2 is free\.$/)
     t.equal(await slug.inputValue(), 'taken-2')
     t.equal(await focusedId(page), 'link-slug')
@@ -89,7 +98,7 @@ await t.test('a link from its making to its end', async (t) => {
   await t.test('refused: the field says why and has the focus, the rest stays', async (t) => {
     await page.getByLabel('Tags').fill('People, hand book')
     await page.getByRole('radio', { name: /^Private/ }).check()
-    await page.getByRole('button', { name: 'Create link' }).click()
+    await clickButton(page, 'Create link')
     await untilText(page.locator('#link-slug-refused'), 'Short name already taken.')
     t.equal(await focusedId(page), 'link-slug')
     t.equal(await page.getByLabel('Tags').inputValue(), 'People, hand book')
@@ -118,14 +127,14 @@ await t.test('a link from its making to its end', async (t) => {
     await page.getByLabel('Share with').fill(bob.email)
     await page.keyboard.press('Enter')
     await untilText(status, 'bob@example.com may read the link now.')
-    await page.getByRole('button', { name: 'End the share with bob@example.com' }).click()
+    await clickButton(page, 'End the share with bob@example.com')
     await untilText(status, 'The share is ended.')
     t.equal((await bob.get(new URL(page.url()).pathname)).status, 403)
   })
 
   await t.test('edited, compared with its earlier version, and restored', async (t) => {
     const newest = () => textOf(page.locator('.history li').first())
-    await page.getByRole('link', { name: 'Edit' }).click()
+    await clickLink(page, 'Edit')
     await page.waitForURL(/\/edit$/)
     await page.getByLabel('Leads to').fill('https://handbook.test/new')
     await page.keyboard.press('Enter')
@@ -135,18 +144,18 @@ await t.test('a link from its making to its end', async (t) => {
       /changed the address from .*handbook\.test\/.* to .*handbook\.test\/new/,
     )
     await page.getByRole('link', { name: 'Restore this version' }).first().click()
-    await page.getByRole('button', { name: 'Restore this version' }).click()
+    await clickButton(page, 'Restore this version')
     await page.locator('#members').waitFor()
     t.match(await newest(), /restored an earlier version: changed the address/)
   })
 
   await t.test('deleted, and restored', async (t) => {
-    await page.getByRole('link', { name: 'Delete…' }).click()
-    await page.getByRole('button', { name: 'Delete the link' }).click()
+    await clickLink(page, 'Delete…')
+    await clickButton(page, 'Delete the link')
     // The page that asks has a link of the same name.
     await page.waitForURL(`${links.base}/-/`)
-    await page.getByRole('link', { name: 'Deleted links' }).click()
-    await page.getByRole('button', { name: 'Restore handbook' }).click()
+    await clickLink(page, 'Deleted links')
+    await clickButton(page, 'Restore handbook')
     await page.locator('#members').waitFor()
     t.match(await textOf(page.locator('h1')), /handbook/)
     await ann.api('DELETE', `/links/${await idOf(ann, 'handbook')}`)
@@ -171,8 +180,7 @@ await t.test('a link from its making to its end', async (t) => {
 
 await t.test('the bookmark of the help opens the form', async (t) => {
   const greta = await pageUser(links, 'greta')
-  const extraHTTPHeaders = identity(greta.email)
-  const { page, context } = await browse(t, links.base, { extraHTTPHeaders })
+  await context.setExtraHTTPHeaders(identity(greta.email))
   await page.goto(`${links.base}/-/help`)
   const bookmark =
     (await page.getByRole('link', { name: 'New go link' }).getAttribute('href')) ?? ''
@@ -196,11 +204,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
   })
   await insertLinks(links, postgres, numbered)
   await makeLink(cleo, 'wiki', { title: 'All that we know', visibility: 'secure' })
-  const { page, context } = await browse(t, links.base, {
-    extraHTTPHeaders: identity(cleo.email),
-    expectedErrors: EXPECTED,
-  })
-  await rememberCopies(context)
+  await context.setExtraHTTPHeaders(identity(cleo.email))
   const rows = page.locator('#links > tr')
   await page.goto(`${links.base}/-/`)
   t.equal(await rows.count(), 50)
@@ -221,7 +225,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
     t.equal(await rows.count(), 1)
     t.notMatch(page.url(), /visibility=|role=/, 'what says nothing is not in the address')
-    await page.getByRole('link', { name: 'Clear' }).click()
+    await clickLink(page, 'Clear')
     await page.waitForURL(`${links.base}/-/`)
     await page.getByLabel('Visibility').selectOption('secure')
     await page.waitForURL(/visibility=secure/)
@@ -263,7 +267,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
 await t.test('a preview whose field is cleared is no new preview', async (t) => {
   const dorothy = await pageUser(links, 'dorothy')
   await makeLink(dorothy, 'tickets', { url: 'https://bugs.test/{1}' })
-  const { page } = await browse(t, links.base, { extraHTTPHeaders: identity(dorothy.email) })
+  await context.setExtraHTTPHeaders(identity(dorothy.email))
   await page.goto(`${links.base}/tickets+`)
   const example = page.locator('#example')
   await page.getByLabel('{1}').fill('7')

@@ -4,7 +4,7 @@ import { backends } from '../helpers/backends.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 import { accessible } from './measure.ts'
-import { browse, loadFailure, rowIds, untilFocused, untilText } from './pages.ts'
+import { browse, clickButton, loadFailure, rowIds, untilFocused, untilText } from './pages.ts'
 
 // How somebody finds events again: by a search that was saved.
 
@@ -69,7 +69,7 @@ await t.test('a search is saved, and one click leads back to it', async (t) => {
       await untilText(page.locator('#search-name-refused'), refused)
       await untilFocused(page, 'search-name')
       await page.getByLabel('Save these filters as').fill('Globex again')
-      await page.getByRole('button', { name: 'Save' }).click()
+      await clickButton(page, 'Save')
       await menu.getByRole('link', { name: 'Globex again' }).waitFor()
     },
   )

@@ -1,15 +1,13 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, deliver, eventIds, postForm } from '../helpers/hooks.ts'
 import { identity, linksServer, pageUser } from '../helpers/links.ts'
-import { ended, opsServer, startGate } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import { ended, opsServer, startGate, type Memory } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
-import { browse, loadFailure, rowIds, send, tabTo, textOf } from './pages.ts'
+import { browse, clickButton, loadFailure, rowIds, send, tabTo, textOf } from './pages.ts'
 
 // Every task works without script: each answer is a whole page.
 
@@ -238,7 +236,7 @@ await t.test('a session, a memory and the configuration', async (t) => {
     return (await page.locator('.line').count()) > 0
   }, 'its first line')
   const here = page.url()
-  await page.getByRole('button', { name: /^Stop/ }).click()
+  await clickButton(page, /^Stop/)
   await until(async () => {
     await page.goto(here)
     return (await textOf(page.locator('#session-status'))) === 'stopped'

@@ -1,9 +1,16 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { beginByHand, ended, endByHand, startGate, startOps, trigger } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import {
+  beginByHand,
+  ended,
+  endByHand,
+  startGate,
+  startOps,
+  trigger,
+  type Memory,
+} from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
-import { browse, loadFailure, textOf, untilText } from './pages.ts'
+import { browse, clickButton, clickLink, loadFailure, textOf, untilText } from './pages.ts'
 
 const [, postgres] = backends
 const gate = await startGate(t)
@@ -11,22 +18,24 @@ const gate = await startGate(t)
 const ops = await startOps(t, postgres, { OPS_INVENTORY: gate.inventory })
 gate.open()
 await ended(ops)
+const { page, newPage } = await browse(t, ops.base, {
+  expectedErrors: [400, 409].map(loadFailure),
+})
 
 await t.test('a session from its trigger to its end, live', async (t) => {
   gate.shut()
-  const { page } = await browse(t, ops.base, { expectedErrors: [loadFailure(409)] })
 
   await t.test('triggered on the dashboard', async (t) => {
     await page.goto(`${ops.base}/`)
     await page.getByLabel('What to look into').fill('why is <b>it</b> slow?')
     await page.getByLabel('Tier').selectOption('3')
-    await page.getByRole('button', { name: 'Start session' }).click()
+    await clickButton(page, 'Start session')
     await page.waitForURL(/\/sessions\/\d+/)
     await untilText(page.locator('#live-state'), 'live')
     await until(() => gate.waiting() === 1, 'the session to wait')
     await page.goto(`${ops.base}/`)
     await page.getByLabel('What to look into').fill('another')
-    await page.getByRole('button', { name: 'Start session' }).click()
+    await clickButton(page, 'Start session')
     await untilText(page.locator('#trigger-refused'), /A session is running/)
     await untilText(page.locator('#now .activity'), 'running')
     await untilText(page.locator('#last-lines'), '1 checks of 1 services')
@@ -70,7 +79,6 @@ await t.test('a story: a tool call unfolds, and the rest of its result comes', a
     [id],
   )
   await endByHand(postgres, ops.env, id, 'completed')
-  const { page } = await browse(t, ops.base)
   await page.goto(`${ops.base}/sessions`)
   await page.locator(`tr[data-id="${id}"] .when.took`).click({ force: true })
   const call = page.locator('#call-1')
@@ -79,13 +87,12 @@ await t.test('a story: a tool call unfolds, and the rest of its result comes', a
   await call.locator('summary').click()
   await call.getByText('row <b>2').waitFor()
   t.equal(await call.getByText('row <b>100').count(), 0)
-  await call.getByRole('link', { name: 'Show all of it' }).click()
+  await clickLink(call, 'Show all of it')
   await call.getByText('row <b>100').waitFor()
   t.equal(await call.getByRole('link').count(), 0)
 })
 
 await t.test('the dashboard keeps up by itself', async (t) => {
-  const { page } = await browse(t, ops.base)
   const refreshed = (path: string) =>
     checks.waitForResponse((response) => new URL(response.url()).pathname === path)
   gate.open()
@@ -97,7 +104,7 @@ await t.test('the dashboard keeps up by itself', async (t) => {
   const before = Number.parseInt(await textOf(today))
   await ended(ops, (await trigger(ops)).id)
   await untilText(today, new RegExp(`^${before + 1} sessions`))
-  const { page: checks } = await browse(t, ops.base)
+  const checks = await newPage()
   await checks.goto(`${ops.base}/checks`)
   const service = checks.locator('#checks details:not(.more-menu)')
   await service.locator('> summary').click()
@@ -123,7 +130,6 @@ await t.test('what the last night cost takes one action', async (t) => {
      select 1, 'none', status, 'scheduled', current_date at time zone 'UTC' - n * interval '1 hour', now(), cost, '', '', now()
        from (values ('completed', 2, 0.25), ('failed', 3, 0.16), ('completed', 30, 7)) as night (status, n, cost)`,
   )
-  const { page } = await browse(t, ops.base)
   await page.goto(`${ops.base}/`)
   const night = page
     .locator('#spend')
@@ -190,7 +196,6 @@ await t.test('nights, days and hours are those of the reader, who is told the zo
 })
 
 await t.test('a memory, changed in its place', async (t) => {
-  const { page } = await browse(t, ops.base, { expectedErrors: [loadFailure(400)] })
   /** Those of people: a session of a busy machine may have noted that a check is slow. */
   const memories = async () => {
     const { json } = await ops.api<{ memories: readonly Memory[] }>('GET', '/memories')
@@ -201,20 +206,20 @@ await t.test('a memory, changed in its place', async (t) => {
   await page.getByText('New memory…').click()
   await page.locator('#new-category').fill('timing')
   await page.locator('#new-observation').fill('slow <b>mornings</b>')
-  await page.getByRole('button', { name: 'Add memory' }).click()
+  await clickButton(page, 'Add memory')
   const made = await until(async () => (await memories())[0], 'the memory')
   const card = page.locator(`#memory-${made.id}`)
   await untilText(card.locator('.observation'), 'slow <b>mornings</b>')
   await card.getByText('Edit…').click()
   await card.getByLabel('Observation').fill('slow evenings')
-  await card.getByRole('button', { name: 'Save' }).click()
+  await clickButton(card, 'Save')
   await untilText(card.locator('.observation'), 'slow evenings')
   await card.getByText('Edit…').click()
   await card.getByLabel('Observation').fill('   ')
-  await card.getByRole('button', { name: 'Save' }).click()
+  await clickButton(card, 'Save')
   await untilText(card.locator('.refused'), /Observation is required/)
   page.once('dialog', (dialog) => void dialog.accept())
-  await card.getByRole('button', { name: 'Delete' }).click()
+  await clickButton(card, 'Delete')
   await page.getByText('Deleted.').waitFor()
   t.same(await memories(), [])
 })

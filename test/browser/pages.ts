@@ -1,8 +1,11 @@
 import type { BrowserContext, Locator, Page } from 'playwright-core'
-import { openBrowser } from '../helpers/browser.ts'
-import type { BrowserOptions, BrowserOwner, TestBrowser } from '../helpers/browser.ts'
-import { JSON_TYPE, post } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import {
+  openBrowser,
+  type BrowserOptions,
+  type BrowserOwner,
+  type TestBrowser,
+} from '../helpers/browser.ts'
+import { JSON_TYPE, post, type Ack } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
 /** A browser beside a server and a database needs more than the usual limit on a busy machine. */
@@ -58,6 +61,16 @@ export async function rememberCopies(context: BrowserContext): Promise<void> {
       await write(text)
       window.copied = text
     }`)
+}
+
+/** Clicks the button of this name. */
+export async function clickButton(on: Page | Locator, name: string | RegExp): Promise<void> {
+  await on.getByRole('button', { name }).click()
+}
+
+/** Clicks the link of this name. */
+export async function clickLink(on: Page | Locator, name: string | RegExp): Promise<void> {
+  await on.getByRole('link', { name }).click()
 }
 
 /** Clicks a button that copies. What then says so goes after 2 s: the wait for it begins before. */

@@ -1,15 +1,13 @@
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, pageUser } from '../helpers/links.ts'
-import type { LinksServer } from '../helpers/links.ts'
-import { beginByHand, ended, inventoryFile, storeLines } from '../helpers/ops.ts'
-import type { OpsServer } from '../helpers/ops.ts'
+import { makeLink, pageUser, type LinksServer } from '../helpers/links.ts'
+import { beginByHand, ended, inventoryFile, storeLines, type OpsServer } from '../helpers/ops.ts'
 import { FORM_TYPE, SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
 import type { Owner } from '../helpers/owner.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 import { replay } from '../helpers/replays.ts'
 import type { Env } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { headerText, send } from './pages.ts'
 
@@ -106,9 +104,7 @@ export async function fillLong(base: string): Promise<Paths> {
   const json = JSON.stringify({ id: 'evt_long', type, ['k'.repeat(500)]: ['v'.repeat(5_000)] })
   const signed = await deliver(base, 'payments', json)
   const target = `https://example.com/${'t'.repeat(2_000)}`
-  const saved = await postForm(base, '/settings', { replay_default_target: target })
-  if (saved.status !== 200)
-    throw new Error(`POST /settings answered ${saved.status}, expected 200`)
+  await expectStatus(200, postForm(base, '/settings', { replay_default_target: target }))
   await addDestination(base, name, `https://9.9.9.9/${'t'.repeat(2_000)}`)
   await saveSearch(base, 'N'.repeat(60), `q=${'t'.repeat(500)}&provider=generic:${name}`)
   await replay(base, id, `http://10.0.0.1/${'t'.repeat(2_000)}`)
@@ -146,13 +142,11 @@ export async function fillLong(base: string): Promise<Paths> {
 /** One that no event is sent to: only such of a type that does not come. */
 async function addDestination(base: string, name: string, url: string) {
   const fields = { name, url, event_type: 'none' }
-  const { status } = await postForm(base, '/destinations', fields)
-  if (status !== 303) throw new Error(`POST /destinations answered ${status}, expected 303`)
+  await expectStatus(303, postForm(base, '/destinations', fields), name)
 }
 
 async function saveSearch(base: string, name: string, query: string) {
-  const { status } = await postForm(base, '/searches', { name, query })
-  if (status !== 303) throw new Error(`POST /searches answered ${status}, expected 303`)
+  await expectStatus(303, postForm(base, '/searches', { name, query }), name)
 }
 
 async function refusals(base: string) {

@@ -1,7 +1,7 @@
 import { t } from 'tap'
-import type { Test } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { openForward } from '../fixtures/forward-setup.ts'
+import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -52,7 +52,7 @@ const wanted = await fillHooks()
 const admin = await fillLinks()
 await fillOps()
 
-async function fillHooks(): Promise<number> {
+async function fillHooks() {
   await addProvider(hooks, 'shop', { open: true })
   let id = 0
   for (const [type, hour] of [
@@ -78,7 +78,7 @@ async function fillHooks(): Promise<number> {
   return id
 }
 
-async function fillLinks(): Promise<string> {
+async function fillLinks() {
   const ann = await pageUser(links, 'ann', { admin: true })
   const carol = await pageUser(links, 'carol')
   await makeLink(carol, 'pay')
@@ -89,15 +89,10 @@ async function fillLinks(): Promise<string> {
   return ann.email
 }
 
-async function fillOps(): Promise<void> {
+async function fillOps() {
   const ends_at = new Date(Date.now() + 3_600_000).toISOString()
   const silence = { match: { service: 'mail' }, ends_at, reason: 'moving the mail server' }
-  const json = { 'content-type': 'application/json' }
-  await request(`${ops}/api/v1/silences`, {
-    method: 'POST',
-    headers: json,
-    body: JSON.stringify(silence),
-  })
+  await apiOf(ops)('POST', '/silences', silence)
   const labels = { alertname: 'QueueLong', service: 'mail' }
   const alert = {
     version: '4',
@@ -106,11 +101,7 @@ async function fillOps(): Promise<void> {
     commonLabels: labels,
     alerts: [{ status: 'firing', labels, startsAt: new Date().toISOString() }],
   }
-  await request(`${ops}/api/v1/webhook`, {
-    method: 'POST',
-    headers: { ...json, authorization: `Bearer ${API_KEY}` },
-    body: JSON.stringify(alert),
-  })
+  await apiOf(ops, API_KEY)('POST', '/webhook', alert)
   for (const mode of MODES) {
     await postgres.query(
       env,
@@ -119,7 +110,7 @@ async function fillOps(): Promise<void> {
       [`shop-${mode}`, `restart-${mode}`],
     )
   }
-  const isChecked = async (): Promise<boolean> => {
+  const isChecked = async () => {
     const rows = await postgres.query(env, `select 1 from ops.checks where state = 'fail'`)
     return rows.length === MODES.length
   }
@@ -137,7 +128,7 @@ class Hand {
   }
 
   /** To a page of the navigation. */
-  async go(label: string): Promise<void> {
+  async go(label: string) {
     const entry = this.page.locator(`#navigation a[data-label="${label}"]`)
     if (this.mode === 'keys') {
       // The letter must follow g soon.
@@ -156,19 +147,25 @@ class Hand {
     await this.page.locator('.htmx-added').waitFor({ state: 'detached' })
   }
 
-  async press(what: Locator): Promise<void> {
+  async press(what: Locator) {
     if (this.mode === 'keys') return this.tabAnd(what, 'Enter')
     this.steps++
     await (this.mode === 'fingers' ? what.tap() : what.click())
   }
 
-  async tick(what: Locator): Promise<void> {
+  /** Sends the form that has the focus: by Enter, or by its button. */
+  async submit(name: string) {
+    if (this.mode === 'keys') return this.key('Enter')
+    await this.press(this.page.getByRole('button', { name }))
+  }
+
+  async tick(what: Locator) {
     if (this.mode === 'keys') return this.tabAnd(what, 'Space')
     return this.press(what)
   }
 
   /** Types into a field; by keys into the one that has the focus, or that Tab leads to. */
-  async type(field: Locator, text: string): Promise<void> {
+  async type(field: Locator, text: string) {
     this.steps++
     if (this.mode !== 'keys') return field.fill(text)
     await field.waitFor()
@@ -176,12 +173,12 @@ class Hand {
     await this.page.keyboard.type(text)
   }
 
-  async choose(list: Locator, label: string): Promise<void> {
+  async choose(list: Locator, label: string) {
     this.steps++
     await list.selectOption(label)
   }
 
-  async key(key: string): Promise<void> {
+  async key(key: string) {
     this.steps++
     // Its scripts listen from then on.
     await this.page.waitForLoadState('domcontentloaded')
@@ -189,7 +186,7 @@ class Hand {
   }
 
   /** By the search of pages, actions and names; the first result is opened. */
-  async search(text: string, first: RegExp): Promise<void> {
+  async search(text: string, first: RegExp) {
     await this.key('Control+k')
     await this.type(this.page.locator('#palette input'), text)
     await this.page.locator('#palette-option-0', { hasText: first }).waitFor()
@@ -197,13 +194,13 @@ class Hand {
     await this.page.locator('#palette input').waitFor({ state: 'hidden' })
   }
 
-  private async tabAnd(what: Locator, key: string): Promise<void> {
+  private async tabAnd(what: Locator, key: string) {
     await what.waitFor()
     if (!(await hasFocus(what))) await this.tabTo(what)
     await this.key(key)
   }
 
-  private async tabTo(what: Locator): Promise<void> {
+  private async tabTo(what: Locator) {
     this.steps++
     for (let presses = 0; presses < 60; presses++) {
       if (await hasFocus(what)) return
@@ -213,7 +210,7 @@ class Hand {
   }
 }
 
-function hasFocus(what: Locator): Promise<boolean> {
+function hasFocus(what: Locator) {
   return what.evaluate((element: { matches(selector: string): boolean }) =>
     element.matches(':focus'),
   )
@@ -251,9 +248,7 @@ const TASKS: readonly Task[] = [
         await hand.press(page.getByRole('link', { name: sender, exact: true }))
       }
       await hand.type(page.getByLabel('Secret that the sender made'), secret(`of-${mode}`))
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Add provider' })))
+      await hand.submit('Add provider')
       await page.getByText('Waiting for the first delivery…').waitFor()
     },
   },
@@ -348,9 +343,7 @@ const TASKS: readonly Task[] = [
         await hand.press(page.getByRole('link', { name: leaver, exact: true }))
       }
       await hand.type(page.getByLabel('Move them to'), 'carol@example.com')
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Move links' })))
+      await hand.submit('Move links')
       await page.locator('#done', { hasText: 'Moved 1 link.' }).waitFor()
       await page.locator(`tr[data-slug="wiki-${mode}"]`, { hasText: 'carol@' }).waitFor()
     },
@@ -383,9 +376,7 @@ const TASKS: readonly Task[] = [
         await page.locator('#check-period').waitFor()
       }
       await hand.type(page.locator('#check-service'), `backup-${mode}`)
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Add check' })))
+      await hand.submit('Add check')
       await page.getByText('Address of the heartbeat').waitFor()
     },
   },
@@ -399,9 +390,7 @@ const TASKS: readonly Task[] = [
       if (mode === 'keys') await hand.search('status page', /status page/)
       else await hand.go('Config')
       await hand.tick(page.getByRole('checkbox', { name }))
-      await (mode === 'keys'
-        ? hand.key('Enter')
-        : hand.press(page.getByRole('button', { name: 'Save status page' })))
+      await hand.submit('Save status page')
       await page.locator('#done', { hasText: 'Saved the status page.' }).waitFor()
       const { status, text } = await request(`${ops}/status`)
       if (status !== 200 || !text.includes(name)) throw new Error(`no status page of ${name}`)
@@ -410,7 +399,7 @@ const TASKS: readonly Task[] = [
 ]
 
 for (const [at, mode] of MODES.entries()) {
-  await t.test(`by ${mode}`, async (t: Test) => {
+  await t.test(`by ${mode}`, async (t) => {
     const phone = { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true }
     const { page, secretShown } = await browse(t, hooks, {
       origins: [hooks, links.base, ops],

@@ -1,16 +1,13 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { connect, createServer } from 'node:net'
-import type { Socket } from 'node:net'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext, TLSSocket } from 'node:tls'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
-import type { Database } from '../../db/client.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 
 const one = { name: 'one', text: 'select 1 as n' }
@@ -52,11 +49,10 @@ t.test('a file of authorities that is not there is named', async (t) => {
   })
 })
 
-type Opened = { db: Database; front: Front }
 type Options = { host?: string; names?: string; sslmode?: string; isTrusted?: boolean }
 
 /** A client of a server whose certificate is for `names`; `isTrusted`: the client takes it for an authority's. */
-async function open(t: Test, options: Options): Promise<Opened> {
+async function open(t: Test, options: Options) {
   const { host = 'localhost', names = 'DNS:localhost', sslmode = 'verify-full' } = options
   const databases = await sharedPostgres()
   const front = await startTlsFront(t, names, Number(new URL(databases.url()).port))
@@ -70,21 +66,11 @@ async function open(t: Test, options: Options): Promise<Opened> {
 }
 
 /** What stands for a PostgreSQL with TLS: takes it off and hands the rest to the one that there is. */
-type Front = { port: number; certificate: string; names: string[]; sockets: Set<Socket> }
-
-async function startTlsFront(t: Owner, subject: string, behind: number): Promise<Front> {
+async function startTlsFront(t: Owner, subject: string, behind: number) {
   const folder = await temporaryFolder(t, 'tls')
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const name = ['-subj', '/CN=localhost', '-addext', `subjectAltName=${subject}`]
-  const kind = [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-days',
-    '2',
-  ]
+  const kind = '-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2'.split(' ')
   execFileSync('openssl', ['req', '-x509', ...kind, ...name, '-keyout', key, '-out', cert], {
     stdio: 'ignore',
   })
@@ -111,18 +97,11 @@ async function startTlsFront(t: Owner, subject: string, behind: number): Promise
       on.pipe(inside).pipe(on)
     })
   })
-  const listening = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', listening.resolve)
-  await listening.promise
+  await once(server.listen(0, '127.0.0.1'), 'listening')
   t.teardown(() => {
     server.close()
     for (const socket of sockets) socket.destroy()
   })
-  const address = server.address()
-  return {
-    port: typeof address === 'object' && address !== null ? address.port : 0,
-    certificate: cert,
-    names,
-    sockets,
-  }
+  const { port } = server.address() as AddressInfo
+  return { port, certificate: cert, names, sockets }
 }

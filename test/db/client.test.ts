@@ -145,7 +145,7 @@ const READ_ONLY = 'set default_transaction_read_only = '
 const REFUSED_WRITE = 'create table refused (n int4)'
 
 /** What tells a connection from others: a prepared statement ends with it. */
-async function mark(db: Database): Promise<() => Promise<unknown>> {
+async function mark(db: Database) {
   await db.run(query('mark', 'prepare mark as select 1'), [])
   const text = `select pg_backend_pid() as pid,
     exists (select from pg_prepared_statements where name = 'mark') as marked`

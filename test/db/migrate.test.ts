@@ -1,12 +1,10 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
 import { FREE, runCli } from '../helpers/cli.ts'
-import { inLongRun, ROOT } from '../helpers/program.ts'
-import type { Env } from '../helpers/program.ts'
+import { inLongRun, ROOT, type Env } from '../helpers/program.ts'
 
 const files = readdirSync(join(ROOT, 'sql/migrations')).toSorted()
 const expected = files.map((file) => ({

@@ -1,7 +1,6 @@
 import { globSync } from 'node:fs'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { TSchema } from '../../kernel/schema.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { DeclaredQuery } from '../../db/sql-file.ts'
@@ -101,7 +100,7 @@ async function isAsDeclared(t: Test, backend: Backend) {
   const where = { url: env['DATABASE_URL'], dataDirectory: env['GATEHOUSE_DATA_DIR'] ?? '' }
   const { db, [Symbol.asyncDispose]: close } = await openDatabase(where, log)
   t.teardown(close)
-  const ask = (text: string): Promise<readonly unknown[]> => db.run({ name: 'ask', text }, [])
+  const ask = (text: string) => db.run({ name: 'ask', text }, [])
 
   await t.test('the server describes every query as it is declared', async (t) => {
     for (const query of queries) {
@@ -207,7 +206,7 @@ t.test(
 )
 
 /** The modules below db/ but for the engine's worker, which runs on import. */
-function queryModules(): readonly Promise<Record<string, unknown>>[] {
+function queryModules() {
   const paths = globSync('db/**/*.ts', { cwd: ROOT }).filter((path) => !/worker/.test(path))
   return paths.map((path) => import(join(ROOT, path)))
 }
@@ -216,7 +215,7 @@ function isQuery(value: unknown): value is DeclaredQuery {
   return value instanceof Object && 'text' in value && 'args' in value && 'result' in value
 }
 
-function nameOf(oid: number): string {
+function nameOf(oid: number) {
   return Object.keys(OIDS).find((name) => OIDS[name] === oid) ?? `type ${oid}`
 }
 

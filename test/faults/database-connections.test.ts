@@ -1,12 +1,9 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
-import type { Database, Query } from '../../db/client.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { secret } from '../helpers/secrets.ts'
-import { startTcpProxy } from '../helpers/tcp-proxy.ts'
-import type { TcpProxy } from '../helpers/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
 // The promise: whatever the network does to a connection, its statement is unavailable, the next one works, and
@@ -14,42 +11,45 @@ import { until } from '../helpers/until.ts'
 
 const DEADLINE_MS = 400
 const CONNECTIONS = 2
-const numbers = query('numbers', 'select n::integer as n from generate_series(1, 3) as n')
+const numbers = { name: 'numbers', text: 'select n::integer as n from generate_series(1, 3) as n' }
 const NUMBERS = [{ n: 1 }, { n: 2 }, { n: 3 }]
 const OURS = `select pid from pg_stat_activity
   where datname = current_database() and application_name like 'gatehouse %'`
 const END = '%pg_terminate_backend%'
 
 await t.test('an answer that is cut anywhere spoils no later one', async (t) => {
-  const { proxy, db } = await open(t)
+  const { proxy, count } = await open(t)
   let [cut, whole] = [0, 0]
   for (let bytes = 0; whole < CONNECTIONS + 1; bytes++) {
-    await until(() => db.run(numbers, []), 'a connection')
+    await until(count, 'a connection')
     proxy.cutAfter(bytes)
     try {
-      t.same(await db.run(numbers, []), NUMBERS, `whole before the cut after ${bytes} bytes`)
+      t.same(await count(), NUMBERS, `whole before the cut after ${bytes} bytes`)
       whole++
     } catch (error) {
       cut++
       if (!(error instanceof Unavailable)) t.fail(`after ${bytes} bytes: ${String(error)}`)
     }
     await proxy.pass()
-    const next = await until(() => db.run(numbers, []), 'the next answer')
+    const next = await until(count, 'the next answer')
     t.same(next, NUMBERS, `the one after a cut after ${bytes} bytes`)
   }
   t.ok(cut > 40, `${cut} were cut`)
 })
 
 await t.test('connections that are lost without a word are replaced each time', async (t) => {
-  const { url, proxy, db } = await open(t)
+  const { url, proxy, db, count } = await open(t)
   for (let round = 0; round < 2; round++) {
-    const both = () => Promise.all([db.run(numbers, []), db.run(numbers, [])])
+    const both = () => Promise.all([count(), count()])
     await until(both, 'two connections')
     const { over, transaction } = await until(async () => {
       const locked = Promise.withResolvers<void>()
       const over = Promise.withResolvers<void>()
       const transaction = db.transaction(async (tx) => {
-        await tx.run(query('lock', `select pg_advisory_xact_lock(70 + ${round})::text`), [])
+        await tx.run(
+          { name: 'lock', text: `select pg_advisory_xact_lock(70 + ${round})::text` },
+          [],
+        )
         locked.resolve()
         await over.promise
         await tx.run(numbers, [])
@@ -58,7 +58,7 @@ await t.test('connections that are lost without a word are replaced each time', 
       return { over, transaction }
     }, 'a transaction that holds the lock')
     proxy.lose()
-    const answers = await Promise.allSettled([db.run(numbers, []), db.run(numbers, [])])
+    const answers = await Promise.allSettled([count(), count()])
     for (const answer of answers) {
       t.ok(answer.status === 'rejected' && answer.reason instanceof Unavailable)
     }
@@ -76,10 +76,10 @@ await t.test('connections that are lost without a word are replaced each time', 
 await t.test(
   'the places of connections that are lost go to who waits for them, and are no more',
   async (t) => {
-    const { url, proxy, db } = await open(t, { deadlineMs: 10_000 })
-    const stuck = query('stuck', 'select pg_sleep(60)::text as slept')
+    const { url, proxy, db, count } = await open(t, 10_000)
+    const stuck = { name: 'stuck', text: 'select pg_sleep(60)::text as slept' }
     const both = [db.run(stuck, []), db.run(stuck, [])]
-    const waiting = [1, 2, 3].map(() => db.run(numbers, []))
+    const waiting = [1, 2, 3].map(count)
     await until(
       async () => (await shown(url, '%pg_sleep%', 'active')) === CONNECTIONS,
       'both to be held',
@@ -107,7 +107,7 @@ await t.test(
     t.teardown(() => run(databases.url(), `drop role ${username}`))
     const db = openClient({ target: guest.href, deadlineMs: 5_000, connections: CONNECTIONS })
     t.teardown(() => db.close())
-    const who = query('who', 'select pg_backend_pid() as pid')
+    const who = { name: 'who', text: 'select pg_backend_pid() as pid' }
     const first = await db.run(who, [])
     const both = await db.transaction(async (tx) => {
       t.same(await tx.run(who, []), first)
@@ -123,24 +123,24 @@ await t.test(
 )
 
 await t.test('a server that hangs up is asked again, but not thousands of times', async (t) => {
-  const { proxy, db } = await open(t)
-  await until(() => db.run(numbers, []), 'a connection')
-  await until(() => listens(db), 'to listen')
+  const { proxy, count, listens } = await open(t)
+  await until(count, 'a connection')
+  await until(listens, 'to listen')
   proxy.refuse('ended')
   proxy.reset()
   const before = proxy.accepted
   for (let n = 0; n < 5; n++) {
-    const answers = await Promise.allSettled([1, 2, 3, 4].map(() => db.run(numbers, [])))
+    const answers = await Promise.allSettled([1, 2, 3, 4].map(count))
     t.ok(answers.every((answer) => answer.status === 'rejected'))
   }
   const asked = proxy.accepted - before
   t.ok(asked > 0 && asked < 60, `${asked} connections for 20 statements`)
   await proxy.pass()
-  t.same(await until(() => db.run(numbers, []), 'it to be back'), NUMBERS)
+  t.same(await until(count, 'it to be back'), NUMBERS)
 })
 
 await t.test('after all kinds of faults no connection is left over', async (t) => {
-  const { url, proxy, db } = await open(t)
+  const { url, proxy, db, count, listens } = await open(t)
   const counted = async () => (await run(url, OURS)).length
   const faults: ((proxy: TcpProxy) => void)[] = [
     (at) => at.reset(),
@@ -153,19 +153,16 @@ await t.test('after all kinds of faults no connection is left over', async (t) =
     (at) => at.stall('to-server'),
     (at) => at.refuse(),
   ]
-  await until(() => listens(db), 'to listen')
+  await until(listens, 'to listen')
   for (const fault of faults) {
     fault(proxy)
-    const work = [1, 2, 3, 4].flatMap(() => [
-      db.run(numbers, []),
-      db.transaction((tx) => tx.run(numbers, [])),
-    ])
+    const work = [1, 2, 3, 4].flatMap(() => [count(), db.transaction((tx) => tx.run(numbers, []))])
     for (const answer of await Promise.allSettled(work)) {
       if (answer.status === 'fulfilled') t.same(answer.value, NUMBERS)
       else if (!(answer.reason instanceof Unavailable)) t.fail(String(answer.reason))
     }
     await proxy.pass()
-    t.same(await until(() => db.run(numbers, []), 'it to be back'), NUMBERS)
+    t.same(await until(count, 'it to be back'), NUMBERS)
   }
   const most = 2 * CONNECTIONS + 1
   await until(async () => (await counted()) <= most, `${most} connections at most`)
@@ -173,30 +170,26 @@ await t.test('after all kinds of faults no connection is left over', async (t) =
   await until(async () => (await counted()) === 0, 'none after the end')
 })
 
-async function open(
-  t: Test,
-  { search = '', deadlineMs = DEADLINE_MS } = {},
-): Promise<{ url: string; proxy: TcpProxy; db: Database }> {
+async function open(t: Test, deadlineMs = DEADLINE_MS) {
   const databases = await sharedPostgres()
   const url = await databases.createDatabase()
   t.teardown(() => databases.dropDatabase(url))
   const proxy = await startTcpProxy(t, url)
-  const target = proxy.through(url) + search
-  const db = openClient({ target, deadlineMs, connections: CONNECTIONS })
+  const db = openClient({ target: proxy.through(url), deadlineMs, connections: CONNECTIONS })
   t.teardown(() => db.close())
-  return { url, proxy, db }
-}
-
-async function listens(db: Database): Promise<boolean> {
-  await db.listen('news', () => undefined)
-  return true
+  return {
+    url,
+    proxy,
+    db,
+    count: () => db.run(numbers, []),
+    listens: async () => {
+      await db.listen('news', () => undefined)
+      return true
+    },
+  }
 }
 
 /** How many of our connections are in a state with such a statement. */
-async function shown(url: string, text: string, state: string): Promise<number> {
+async function shown(url: string, text: string, state: string) {
   return (await run(url, `${OURS} and query like $1 and state = $2`, [text, state])).length
-}
-
-function query(name: string, text: string): Query {
-  return { name, text }
 }

@@ -4,8 +4,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import postgres from 'postgres'
-import t from 'tap'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
 import { backends } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -33,12 +32,9 @@ interface ChildOptions {
   mark?: string
 }
 
-function child(
-  code: string,
-  directory: string,
-  { preload, mark = '' }: ChildOptions = {},
-): ChildProcessWithoutNullStreams {
-  const load = preload === undefined ? [] : [`--import=data:text/javascript,${encode(preload)}`]
+function child(code: string, directory: string, { preload, mark = '' }: ChildOptions = {}) {
+  const load =
+    preload === undefined ? [] : [`--import=data:text/javascript,${encodeURIComponent(preload)}`]
   // A file, because a worker thread inherits the flags that go with --eval.
   const program = path.join(path.dirname(directory), 'child.mjs')
   fs.writeFileSync(program, code)
@@ -46,15 +42,11 @@ function child(
   return spawn(process.execPath, [...ENGINE_FLAGS, ...load, program, directory], { env })
 }
 
-function encode(code: string): string {
-  return encodeURIComponent(code)
-}
-
 /** Reads a child's lines until one satisfies `done`; returns all of them. */
 async function lines(
   from: ChildProcessWithoutNullStreams,
   done: (line: string, count: number) => boolean,
-): Promise<string[]> {
+) {
   let text = ''
   let errors = ''
   from.stderr.on('data', (chunk) => (errors += String(chunk)))
@@ -66,13 +58,13 @@ async function lines(
   throw new Error(`the child ended early: ${text} ${errors}`)
 }
 
-async function kill(target: ChildProcessWithoutNullStreams): Promise<void> {
+async function kill(target: ChildProcessWithoutNullStreams) {
   const ended = once(target, 'exit')
   target.kill('SIGKILL')
   await ended
 }
 
-async function idsIn(directory: string): Promise<Set<string>> {
+async function idsIn(directory: string) {
   const engine = await openEmbedded(directory)
   const sql = postgres({ socket: engine.socket, host: 'x', user: 'postgres', max: 1 } as object)
   const rows = await sql<{ id: string }[]>`select id from kept`
@@ -154,7 +146,7 @@ inLongRun(
     fs.writeFileSync(path.join(dir, 'syncs'), '')
     const directory = path.join(dir, 'data')
     const killed = child(prelude, directory)
-    const unfinished = (): string | undefined =>
+    const unfinished = () =>
       fs
         .globSync('pg.new*', { cwd: directory })
         .find((name) => fs.existsSync(path.join(directory, name, 'base', '1')))

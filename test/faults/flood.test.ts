@@ -1,14 +1,13 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import postgresClient from 'postgres'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { openDoctor } from '../helpers/vitals.ts'
 
@@ -17,13 +16,7 @@ const [, postgres] = backends
 const MAX_FLOOD_MIB = 20
 
 /** A connection of somebody who sends without waiting for answers. */
-interface Flooder {
-  readonly socket: Socket
-  /** Answers so far, but those whose status line came in two pieces. */
-  answered(status?: number): number
-}
-
-function flood(t: Owner, base: string, requests: string): Flooder {
+function flood(t: Owner, base: string, requests: string) {
   const socket = connect(Number(new URL(base).port), '127.0.0.1')
   const statuses: number[] = []
   socket.setEncoding('latin1').on('data', (text: string) => {
@@ -34,11 +27,14 @@ function flood(t: Owner, base: string, requests: string): Flooder {
   t.teardown(() => socket.destroy())
   return {
     socket,
-    answered: (status) => statuses.filter((one) => status === undefined || one === status).length,
+    /** Answers so far, but those whose status line came in two pieces. */
+    answered: (status?: number) =>
+      statuses.filter((one) => status === undefined || one === status).length,
   }
 }
 
 const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: go.example\r\n\r\n`
+const STRANGER = { headers: { host: 'go.example' } }
 const askHere = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
 const POST = 'POST /webhooks/code_host HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}'
 
@@ -49,10 +45,12 @@ const server = await startServerProcess(t, { env, services: ['hooks', 'links'] }
 const links = linksServer(server, env)
 const { token } = await links.user('ann')
 const known = apiOf(server.links, token)
+const agent = keepAlive(t, 1)
+const delivered = async () => (await send(agent, server.hooks, await sender.delivery())).status
 t.equal((await known('GET', '/tokens')).status, 200)
 
 /** Locks the table of links: visits wait for the database. Gives what unlocks it. */
-async function lockLinks(t: Owner): Promise<() => Promise<void>> {
+async function lockLinks(t: Owner) {
   const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
   t.teardown(() => sql.end())
   const lock = await sql.reserve()
@@ -65,34 +63,29 @@ async function lockLinks(t: Owner): Promise<() => Promise<void>> {
 }
 
 await t.test('deliveries are taken while strangers flood the links', async (t) => {
-  const agent = keepAlive(t, 1)
-  t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+  t.equal(await delivered(), 202)
   const before = await doctor.examine(server.pid)
-  const flooders = Array.from({ length: 3 }, () =>
-    flood(t, server.links, ask('/unknown').repeat(20_000)),
-  )
+  const unknown = ask('/unknown').repeat(20_000)
+  const flooders = [1, 2, 3].map(() => flood(t, server.links, unknown))
   await until(() => flooders.every(({ answered }) => answered(404) > 0), 'the flood to have begun')
   for (let n = 0; n < 10; n++) {
-    t.equal((await send(agent, server.hooks, await sender.delivery())).status, 202)
+    t.equal(await delivered(), 202)
   }
   const grown = (await doctor.examine(server.pid)).heap - before.heap
   const most = Math.max(...flooders.map(({ answered }) => answered()))
   t.ok(most < 20_000, `the flood goes on: ${most} answered`)
   t.ok(grown < MAX_FLOOD_MIB, `memory is bounded: ${grown.toFixed(1)} MiB more`)
   for (const { socket } of flooders) socket.destroy()
-  const after = await request(`${server.links}/unknown-too`, { headers: { host: 'go.example' } })
+  const after = await request(`${server.links}/unknown-too`, STRANGER)
   t.equal(after.status, 404)
-  checkLog(t, server)
-})
 
-/** Refusals that repeat are counted, not written. */
-function checkLog(t: Test, server: ServerProcess): void {
+  // Refusals that repeat are counted, not written.
   const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
   const written = lines.filter(({ msg, status }) => msg === 'request' && status === 404)
   const counts = lines.filter(({ msg, status }) => msg === 'lines left out' && status === 404)
   t.ok(written.length > 0)
   t.ok(written.length + counts.length < 200, `${written.length} lines and ${counts.length} counts`)
-}
+})
 
 const MAX_WAITING = 16 * 1024 * 1024
 const WAITING = 'gatehouse_http_waiting_bytes'
@@ -123,10 +116,9 @@ await t.test(
     t.ok(waiting > MAX_WAITING / 2 && waiting <= MAX_WAITING, `${waiting} bytes wait`)
     t.ok(ended < flooders.length, 'others wait for their answers')
 
-    const stranger = { headers: { host: 'go.example' } }
-    t.equal((await request(`${server.links}/robots.txt`, stranger)).status, 200, 'a stranger')
+    t.equal((await request(`${server.links}/robots.txt`, STRANGER)).status, 200, 'a stranger')
     t.equal((await known('GET', '/tokens')).status, 200, 'a token')
-    t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+    t.equal(await delivered(), 202)
     const pages = flood(t, server.hooks, askHere('/log').repeat(100))
     await until(() => pages.answered(200) > 90, 'pages that are asked for at once')
     const junk = flood(t, server.hooks, POST.repeat(100))
@@ -150,9 +142,8 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   const flooders = Array.from({ length: 24 }, (_, n) =>
     flood(t, server.links, Array.from({ length: 32 }, (_, at) => ask(`/x${n}-${at}`)).join('')),
   )
-  const stranger = { headers: { host: 'go.example' } }
   const refused = await until(async () => {
-    const answer = await request(`${server.links}/one-more`, stranger)
+    const answer = await request(`${server.links}/one-more`, STRANGER)
     return answer.status === 503 && answer
   }, 'the list to be full')
   t.match(refused.headers['retry-after'], /^\d+$/)
@@ -164,12 +155,12 @@ await t.test('a full waiting list of strangers refuses strangers alone', async (
   const guess = `gh_${'x'.repeat(43)}`
   t.equal((await apiOf(server.links, guess)('GET', '/tokens')).status, 401, 'a token never seen')
   t.equal((await known('GET', '/tokens')).status, 200, 'a token that was valid before')
-  t.equal((await send(keepAlive(t, 1), server.hooks, await sender.delivery())).status, 202)
+  t.equal(await delivered(), 202)
   t.equal((await request(`${server.hooks}/log`)).status, 200, 'a page')
 
   await unlock()
   await until(
-    async () => (await request(`${server.links}/after`, stranger)).status === 404,
+    async () => (await request(`${server.links}/after`, STRANGER)).status === 404,
     'calm',
   )
   for (const { socket } of flooders) socket.destroy()

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { backends, type Backend } from '../helpers/backends.ts'
 import {
@@ -12,8 +11,8 @@ import {
   send,
   startLoad,
   storedEvents,
+  type Acked,
 } from '../helpers/deliveries.ts'
-import type { Acked } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
 import { startReceiver } from '../helpers/replays.ts'

@@ -1,14 +1,13 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
+import { postForm } from '../helpers/hooks.ts'
 import { request as ask } from '../helpers/http.ts'
 import { anonymousKib } from '../helpers/process-figures.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
-import { openStream } from '../helpers/sse.ts'
-import type { EventStream } from '../helpers/sse.ts'
+import { openStream, type EventStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
 const CLIENTS = 'gatehouse_hooks_stream_clients'
@@ -32,7 +31,7 @@ await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) 
   const { hooks: base } = await startServer(t, { services: ['hooks'], env })
   const last = ids.at(-1)
 
-  async function resume(at: number): Promise<EventStream> {
+  async function resume(at: number) {
     const stream = await openStream(t, `${base}/events`, { lastEventId: String(at) })
     await stream.until(({ id }) => id === String(last), 'the newest event')
     await stream.until(({ event }) => event === 'status')
@@ -54,11 +53,7 @@ await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) 
     t.equal(kinds[0], 'gap', 'told before the replay')
   }
 
-  const settings = await ask(`${base}/settings`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
-    body: 'retention_max_rows=100',
-  })
+  const settings = await postForm(base, '/settings', { retention_max_rows: '100' })
   t.equal(settings.status, 200)
   const [before, kept = 0] = [ids[1_000] ?? 0, ids[1_105]]
   const pruned = await until(async () => {
@@ -88,7 +83,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   const reader = await openStream(t, `${base}/events`)
   await reader.until(({ event }) => event === 'status')
   const ids: number[] = []
-  async function bring(): Promise<void> {
+  async function bring() {
     const rows = await postgres.query(env, INSERT, [LONG_TYPE, 1_000])
     ids.push(...rows.map(({ id }) => Number(id)))
     const last = String(ids.at(-1))
@@ -127,7 +122,7 @@ await t.test('a client that never reads is cut off, and nobody else notices', as
   t.same(seenBy(back), ids.slice(-1_000))
 })
 
-function seenBy(stream: EventStream): readonly number[] {
+function seenBy(stream: EventStream) {
   return stream.events
     .filter(({ event }) => event === 'event-received')
     .map(({ id }) => Number(id))
@@ -135,7 +130,7 @@ function seenBy(stream: EventStream): readonly number[] {
 
 type Gap = { requested: number; oldest: number; skipped: number }
 
-function gapsOf(stream: EventStream): readonly Gap[] {
+function gapsOf(stream: EventStream) {
   return stream.events
     .filter(({ event }) => event === 'gap')
     .map(({ data }): Gap => JSON.parse(data))

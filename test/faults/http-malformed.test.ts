@@ -1,18 +1,15 @@
 import { connect } from 'node:net'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
-import { inventoryFile, opsServer } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import { inventoryFile, opsServer, type Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { addProvider, eventIds } from '../helpers/hooks.ts'
-import { WEB_SOCKET, WRONG, head, malformedRequests } from './malformed.ts'
-import type { Target } from './malformed.ts'
+import { WEB_SOCKET, WRONG, head, malformedRequests, type Target } from './malformed.ts'
 
 // What is no HTTP, or could be read in two ways, is answered 4xx in the service's own shape or only
 // closed, at each of the three listeners: its connection ends, no second request is heard in it,

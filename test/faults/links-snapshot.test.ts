@@ -13,6 +13,7 @@ import { t } from 'tap'
 import { check, FREE, runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink, visit } from '../helpers/links.ts'
+import { linesOf } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { startServer } from '../helpers/server.ts'
@@ -118,8 +119,7 @@ t.test('links of the snapshot are served until the database is back', async (t) 
   t.equal(said('database in reach: all services start').length, 1)
 
   function said(msg: string) {
-    const lines = server.logs().filter((line) => line.includes(`"msg":"${msg}"`))
-    return lines.map((line): Record<string, unknown> => JSON.parse(line))
+    return linesOf(server).filter((line) => line['msg'] === msg)
   }
 })
 

@@ -1,12 +1,16 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { processesWith } from '../helpers/agents.ts'
-import { onPostgres } from '../helpers/backends.ts'
-import type { Backend } from '../helpers/backends.ts'
+import { onPostgres, type Backend } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import { calm } from '../helpers/notices.ts'
-import { ended, inventoryFile, startOpsProcess, trigger } from '../helpers/ops.ts'
-import type { OpsProcess, Session } from '../helpers/ops.ts'
+import {
+  ended,
+  inventoryFile,
+  startOpsProcess,
+  trigger,
+  type OpsProcess,
+  type Session,
+} from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 

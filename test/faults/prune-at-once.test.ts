@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { linesOf } from '../helpers/outages.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -45,9 +45,7 @@ const SLOW = `
 
 /** What an instance says it has removed, by what it was. */
 function removedBy(server: TestServer, name: string) {
-  return server
-    .logs()
-    .map((line): Record<string, unknown> => JSON.parse(line))
+  return linesOf(server)
     .filter(({ msg }) => msg === 'pruned')
     .reduce((sum, line) => sum + Number(line[name] ?? 0), 0)
 }

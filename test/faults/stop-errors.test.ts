@@ -1,22 +1,17 @@
 import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
+import { linesOf } from '../helpers/outages.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 
 const [, postgres] = backends
-const program = [
-  process.execPath,
-  ...ENGINE_FLAGS,
-  '--import',
-  './test/helpers/break-process.ts',
-  'server.ts',
-]
+const BREAKS = ['--import', './test/faults/break-process.ts']
+const program = [process.execPath, ...ENGINE_FLAGS, ...BREAKS, 'server.ts']
 
-/** The lines of a log that are errors: each is one JSON object. */
+/** The lines of a log that are errors. */
 function errorsOf(server: ServerProcess) {
-  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
-  return lines.filter(({ level }) => level === 'error')
+  return linesOf(server).filter(({ level }) => level === 'error')
 }
 
 await t.test('a part that can not be closed is told, and the others are closed', async (t) => {

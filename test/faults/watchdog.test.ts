@@ -3,18 +3,18 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { createSender, lostOf, metricOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
+import { linesOf } from '../helpers/outages.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
-const BLOCKED = [process.execPath, '--import', './test/helpers/block-thread.ts', 'server.ts']
+const BLOCKED = [process.execPath, '--import', './test/faults/block-thread.ts', 'server.ts']
 /** Longer than a silence that is not logged. */
 const SILENCE_MS = 1_600
 
 /** The lines of a log that say something. */
-function linesOf(server: ServerProcess, said: string) {
-  const lines = server.logs().map((line): Record<string, unknown> => JSON.parse(line))
-  return lines.filter(({ msg }) => msg === said)
+function linesThat(server: ServerProcess, said: string) {
+  return linesOf(server).filter(({ msg }) => msg === said)
 }
 
 async function longest(server: ServerProcess) {
@@ -36,10 +36,10 @@ await t.test('a silence of the thread is told, with what began last', async (t) 
   const { headers } = await request(`${server.hooks}/log/1?block`)
   const request_id = headers['x-request-id']
   const ofRequest = () =>
-    linesOf(server, 'the thread is silent').filter((line) => line['request_id'] === request_id)
+    linesThat(server, 'the thread is silent').filter((line) => line['request_id'] === request_id)
   const silent = await until(() => ofRequest()[0], 'the line of the silence')
   const [goesOn] = await until(() => {
-    const lines = linesOf(server, 'the thread goes on')
+    const lines = linesThat(server, 'the thread goes on')
     return lines.length > 0 && lines
   }, 'the line of its end')
   t.match(silent, { level: 'warn', last_begun: 'GET /log/:id' })
@@ -65,7 +65,7 @@ await t.test('after a long silence the process is ended, and nothing is lost', a
   await request(`${server.hooks}/healthz?block`)
   const [exit] = await Promise.all([server.exited, load.stop()])
   t.equal(exit.signal, 'SIGKILL')
-  const [line] = linesOf(server, 'ended, because the thread was silent')
+  const [line] = linesThat(server, 'ended, because the thread was silent')
   t.match(line, { level: 'error', ms: Number, last_begun: String })
   t.same(lostOf(load.acked, await storedEvents(postgres, env)), [])
 })
@@ -76,5 +76,5 @@ await t.test('GATEHOUSE_WATCHDOG_S=0 turns it off', async (t) => {
   await request(`${server.hooks}/healthz?block`)
   await pause(SILENCE_MS)
   t.equal(await longest(server), 0)
-  t.same(linesOf(server, 'the thread goes on'), [])
+  t.same(linesThat(server, 'the thread goes on'), [])
 })

@@ -1,11 +1,11 @@
-import { chromium } from 'playwright-core'
-import type {
-  Browser,
-  BrowserContext,
-  BrowserContextOptions,
-  BrowserServer,
-  Page,
-  Response,
+import {
+  chromium,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type BrowserServer,
+  type Page,
+  type Response,
 } from 'playwright-core'
 import type { Owner } from './owner.ts'
 import { chromiumProgram } from '../runner/system-parts.ts'

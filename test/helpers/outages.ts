@@ -1,14 +1,11 @@
 import type { Test } from 'tap'
 import { backends } from './backends.ts'
-import { createSender } from './deliveries.ts'
-import type { Sender } from './deliveries.ts'
+import { createSender, type Sender } from './deliveries.ts'
 import type { Owner } from './owner.ts'
-import type { Cluster } from './postgres.ts'
-import { run } from './postgres.ts'
+import { run, type Cluster } from './postgres.ts'
 import { childrenOf, statFields } from './process-figures.ts'
 import type { Env } from './program.ts'
-import { startServer } from './server.ts'
-import type { TestServer } from './server.ts'
+import { startServer, type TestServer } from './server.ts'
 
 /** A hooks service on a database of its own, and a sender that it knows. */
 export type OnCluster = {
@@ -24,6 +21,13 @@ export async function startOn(t: Owner, cluster: Cluster): Promise<OnCluster> {
   const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
   const server = await startServer(t, { services: ['hooks'], env })
   return { env, sender, server, base: server.hooks }
+}
+
+/** The lines that a server has logged, read. */
+export function linesOf(
+  server: Pick<TestServer, 'logs'>,
+): readonly Readonly<Record<string, unknown>>[] {
+  return server.logs().map((line) => JSON.parse(line))
 }
 
 /** The log may say that the database was away, and nothing worse. */

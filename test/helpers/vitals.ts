@@ -1,7 +1,6 @@
 import { readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from './owner.ts'
-import type { Owner } from './owner.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
 import { residentKib } from './process-figures.ts'
 import { until } from './until.ts'
 

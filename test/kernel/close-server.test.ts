@@ -1,10 +1,11 @@
 import { once } from 'node:events'
-import { Agent, request as send, type IncomingMessage } from 'node:http'
+import { request as send, type Agent, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
+import { keepAlive } from '../helpers/deliveries.ts'
+import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends
@@ -17,11 +18,10 @@ await t.test('a connection that is open is served once more', async (t) => {
 })
 
 /** False when the requests were sent too late: then it shows nothing. */
-async function servesOnceMore(t: Test): Promise<boolean> {
+async function servesOnceMore(t: Test) {
   const { server, stopping } = await startStopping(t)
   const url = server.hooks
-  const agents = Array.from({ length: 3 }, () => new Agent({ keepAlive: true, maxSockets: 1 }))
-  t.teardown(() => agents.forEach((agent) => agent.destroy()))
+  const agents = [1, 2, 3].map(() => keepAlive(t, 1))
   const [first, second, third] = agents
   for (const agent of agents) {
     const { status, headers } = await get(`${url}/healthz`, agent)
@@ -55,27 +55,18 @@ async function servesOnceMore(t: Test): Promise<boolean> {
 }
 
 /** A server and its stop: `stopping` settles when the signal is taken. */
-async function startStopping(
-  t: Test,
-): Promise<{ server: ServerProcess; stopping: () => Promise<void> }> {
+async function startStopping(t: Test) {
   const env = await postgres.env(t)
   const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })
-  async function stopping(): Promise<void> {
+  async function stopping() {
     process.kill(server.pid, 'SIGTERM')
     await until(() => server.logs().some((line) => line.includes('"stopping"')), 'the stop')
   }
   return { server, stopping }
 }
 
-type Answer = {
-  readonly status: number | undefined
-  readonly headers: IncomingMessage['headers']
-  readonly text: string
-  readonly response: IncomingMessage
-}
-
 /** Asks on a connection of the agent's; the body is read unless told otherwise. */
-async function get(url: string, agent: Agent | undefined, reads = true): Promise<Answer> {
+async function get(url: string, agent: Agent | undefined, reads = true) {
   const outgoing = send(url, { agent: agent ?? false }).end()
   const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   let text = ''
@@ -86,7 +77,7 @@ async function get(url: string, agent: Agent | undefined, reads = true): Promise
 }
 
 /** Writes and reads to the end of the connection. */
-async function whole(socket: ReturnType<typeof connect>, text: string): Promise<string> {
+async function whole(socket: ReturnType<typeof connect>, text: string) {
   let got = ''
   socket.setEncoding('latin1').on('data', (chunk: string) => (got += chunk))
   socket.on('error', () => undefined)

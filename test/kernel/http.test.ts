@@ -2,7 +2,7 @@ import { notFound } from '../../kernel/fault.ts'
 import { once } from 'node:events'
 import { connect, type AddressInfo, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
-import { createBodyBudget, type BodyBudget } from '../../kernel/http/body.ts'
+import { createBodyBudget } from '../../kernel/http/body.ts'
 import { systemClock } from '../../kernel/time.ts'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { createHttpMetrics } from '../../kernel/http/request-log.ts'
@@ -11,28 +11,13 @@ import { HTTP_TIMES } from '../../kernel/http/connections.ts'
 import { createListener } from '../../kernel/http/listener.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
-import { problem, bytesReply, jsonReply, type Reply } from '../../kernel/http/reply.ts'
+import { problem, bytesReply, jsonReply } from '../../kernel/http/reply.ts'
 import { createRouter, type Route } from '../../kernel/http/router.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 
-type Running = {
-  readonly port: number
-  readonly base: string
-  readonly budget: BodyBudget
-  /** Its ends of connections, in the order in which they came. */
-  readonly sockets: readonly Socket[]
-  log(): string
-  close(): Promise<void>
-}
-
 /** A listener with routes of the test's own. */
-async function listen(
-  t: Test,
-  routes: readonly Route[],
-  patienceMs?: number,
-  times = HTTP_TIMES,
-): Promise<Running> {
+async function listen(t: Test, routes: readonly Route[], patienceMs?: number, times = HTTP_TIMES) {
   let lines = ''
   const budget = createBodyBudget(10, patienceMs)
   const log = createLog(
@@ -63,6 +48,7 @@ async function listen(
     clock: systemClock,
     times,
   })
+  /** Its ends of connections, in the order in which they came. */
   const sockets: Socket[] = []
   listener.server.on('connection', (socket) => sockets.push(socket))
   await listener.listen({ host: '127.0.0.1', port: 0 })
@@ -76,19 +62,22 @@ async function listen(
   return { port, base: `http://127.0.0.1:${port}`, budget, sockets, log: all, close }
 }
 
-t.test('what a handler throws stays in the log', async (t: Test) => {
-  const route = (path: string, handle: Route['handle']): Route => {
-    return { method: 'GET', path, access: 'open', handle }
-  }
+function route(path: string, handle: Route['handle']): Route {
+  return { method: 'GET', path, access: 'open', handle }
+}
+
+const BAD_HEADER = route('/no-header', () => bytesReply('', 'text/plain', { 'x-bad': 'a\nb' }))
+
+t.test('what a handler throws stays in the log', async (t) => {
   const cause = 'relation "hooks.events" does not exist'
   const { base, port, log } = await listen(t, [
     route('/throws', () => {
       throw new Error(cause)
     }),
     route('/rejects', () => Promise.reject(new Error(cause))),
-    route('/no-header', () => bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
+    BAD_HEADER,
     route('/late', () => {
-      const body = (): never => {
+      const body = () => {
         throw new Error(cause)
       }
       return { status: 200, headers: {}, body }
@@ -107,13 +96,10 @@ t.test('what a handler throws stays in the log', async (t: Test) => {
   t.equal(log().match(/relation \\"hooks\.events\\"/g)?.length, 6, 'each with its stack')
 })
 
-t.test('requests of one packet are answered in order, each by itself', async (t: Test) => {
-  const route = (path: string, reply: Reply): Route => {
-    return { method: 'GET', path, access: 'open', handle: () => reply }
-  }
+t.test('requests of one packet are answered in order, each by itself', async (t) => {
   const { port, log } = await listen(t, [
-    route('/well', bytesReply('well', 'text/plain')),
-    route('/no-header', bytesReply('', 'text/plain', { 'x-bad': 'a\nb' })),
+    route('/well', () => bytesReply('well', 'text/plain')),
+    BAD_HEADER,
   ])
   const ask = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`
   const paths = ['/well', '/no-header', '/well', '/none', '/well']
@@ -133,7 +119,7 @@ t.test('requests of one packet are answered in order, each by itself', async (t:
   t.ok(cut.closed)
 })
 
-t.test('a connection that breaks is no request', async (t: Test) => {
+t.test('a connection that breaks is no request', async (t) => {
   const { base, port, log } = await listen(t, [])
   for (const begun of ['', 'GET / HT', 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n']) {
     const socket = connect(port, '127.0.0.1')
@@ -160,7 +146,7 @@ const ECHO: Route = {
 }
 
 /** Begins a request whose body has eight bytes. */
-function begin(t: Test, port: number, start: string): { socket: Socket; heard(): string } {
+function begin(t: Test, port: number, start: string) {
   let heard = ''
   const socket = connect(port, '127.0.0.1')
   t.teardown(() => socket.destroy())
@@ -169,24 +155,24 @@ function begin(t: Test, port: number, start: string): { socket: Socket; heard():
   return { socket, heard: () => heard }
 }
 
-t.test('bodies share one budget, and give it back', async (t: Test) => {
+t.test('bodies share one budget, and give it back', async (t) => {
   const { base, port, budget } = await listen(t, [ECHO])
-  const send = (body: string): Promise<{ text: string }> => request(base, { method: 'POST', body })
+  const send = async (body: string) => (await request(base, { method: 'POST', body })).text
   const [gone, whole] = [begin(t, port, '1234'), begin(t, port, '567')]
   await until(() => budget.used === 7, 'what has come to be counted')
-  t.equal((await send('abcd')).text, '"overloaded"')
-  t.equal((await send('abc')).text, '"abc"', 'what fits is read')
-  t.equal((await send('x'.repeat(9))).text, '"too-large"')
+  t.equal(await send('abcd'), '"overloaded"')
+  t.equal(await send('abc'), '"abc"', 'what fits is read')
+  t.equal(await send('x'.repeat(9)), '"too-large"')
   t.equal(budget.used, 7)
   gone.socket.destroy()
   await until(() => budget.used === 3, 'a client that left to be forgotten')
   whole.socket.write('89012')
   await until(() => whole.heard().endsWith('"56789012"'), 'a whole body to be taken')
   t.equal(budget.used, 0)
-  t.equal((await send('abcdefgh')).text, '"abcdefgh"')
+  t.equal(await send('abcdefgh'), '"abcdefgh"')
 })
 
-t.test('a body that takes its time gives its place to others', async (t: Test) => {
+t.test('a body that takes its time gives its place to others', async (t) => {
   const { base, port, budget } = await listen(t, [ECHO], 0)
   const silent = begin(t, port, '')
   const held = begin(t, port, '1234567')
@@ -202,35 +188,22 @@ t.test('a body that takes its time gives its place to others', async (t: Test) =
   t.match({ used: budget.used, reading: budget.reading.size }, { used: 0, reading: 0 })
 })
 
-t.test('slow clients are ended, each by its limit', async (t: Test) => {
+t.test('slow clients are ended, each by its limit', async (t) => {
   const large = 'x'.repeat(20_000_000)
   const times = { head: 1_000, request: 1_500, idle: 300, stalled: 4_000, check: 50 }
-  const routes: readonly Route[] = [
-    { method: 'GET', path: '/', access: 'open', handle: () => jsonReply({}) },
-    {
-      method: 'GET',
-      path: '/large',
-      access: 'open',
-      handle: () => bytesReply(large, 'text/plain'),
-    },
-    {
-      method: 'POST',
-      path: '/',
-      access: 'open',
-      handle: async (context) => jsonReply((await context.body(8)).ok),
-    },
+  const routes = [
+    route('/', () => jsonReply({})),
+    route('/large', () => bytesReply(large, 'text/plain')),
+    ECHO,
   ]
   const { port, base, sockets } = await listen(t, routes, undefined, times)
   const host = 'Host: localhost\r\n'
+  const tooLate = /^HTTP\/1\.1 408 /
   for (const [name, sent, answer] of [
-    ['silent', '', /^HTTP\/1\.1 408 /],
-    ['a head without end', `GET / HTTP/1.1\r\n${host}`, /^HTTP\/1\.1 408 /],
-    ['a body', `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nx`, /^HTTP\/1\.1 408 /],
-    [
-      'a chunk',
-      `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n5\r\nx`,
-      /^HTTP\/1\.1 408 /,
-    ],
+    ['silent', '', tooLate],
+    ['a head without end', `GET / HTTP/1.1\r\n${host}`, tooLate],
+    ['a body', `POST / HTTP/1.1\r\n${host}Content-Length: 5\r\n\r\nx`, tooLate],
+    ['a chunk', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n5\r\nx`, tooLate],
     ['idle', `GET / HTTP/1.1\r\n${host}\r\n`, /^HTTP\/1\.1 200 [^]*\{\}$/],
   ] as const) {
     const { text, closed } = await rawExchange(port, sent)
@@ -269,9 +242,7 @@ t.test(
     // More than the buffers of two sockets take.
     const large = 'x'.repeat(18_000_000)
     const handle = () => bytesReply(large, 'text/plain')
-    const { port, log, close } = await listen(t, [
-      { method: 'GET', path: '/', access: 'open', handle },
-    ])
+    const { port, log, close } = await listen(t, [route('/', handle)])
     const socket = connect(port, '127.0.0.1').pause()
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await until(() => log().includes('"status":200'), 'the answer to be given')
@@ -287,7 +258,7 @@ t.test(
 t.test('a doubled slash counts as one where the path has no route as it is', async (t) => {
   const handle = () => jsonReply({})
   const paths = ['/log', '/log/:id', '/go//:name']
-  const find = createRouter(paths.map((path) => ({ method: 'GET', path, access: 'open', handle })))
+  const find = createRouter(paths.map((path) => route(path, handle)))
   t.match(find('GET', '///log'), { kind: 'route', route: { path: '/log' } })
   t.match(find('GET', '//log//7'), { kind: 'route', params: { id: '7' } })
   t.match(find('GET', '/go//docs'), { kind: 'route', params: { name: 'docs' } })

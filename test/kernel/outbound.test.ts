@@ -6,25 +6,20 @@ import {
   post,
   publicOnly,
   type OutboundRequest,
-  type OutboundResult,
   type ResolveName,
 } from '../../kernel/net/outbound.ts'
 import { isPublicAddress } from '../../kernel/net/addresses.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
-function send(
-  url: string,
-  changes: Partial<OutboundRequest> = {},
-  resolveName?: ResolveName,
-): Promise<OutboundResult> {
+function send(url: string, changes: Partial<OutboundRequest> = {}, resolveName?: ResolveName) {
   const body = Buffer.from('{"a":1}')
   const usual = { headers: {}, body, timeoutMs: 5_000, trusted: true, answerBytes: 0 }
   return post({ url: new URL(url), ...usual, ...changes }, resolveName)
 }
 
 /** A resolver that gives one list of addresses after the other, and counts how often it was asked. */
-function resolver(...answers: readonly (readonly string[])[]): ResolveName & { asked(): number } {
+function resolver(...answers: readonly (readonly string[])[]) {
   let asked = 0
   const resolveName: ResolveName = (_, __, callback) => {
     const addresses = answers[Math.min(asked, answers.length - 1)] ?? []
@@ -52,7 +47,7 @@ const CLOSED = `
   localhost
 `
 
-const words = (text: string): readonly string[] => text.trim().split(/\s+/)
+const words = (text: string) => text.trim().split(/\s+/)
 
 t.test('only addresses of the public internet are public', async (t) => {
   for (const address of words(PUBLIC)) t.ok(isPublicAddress(address), address)

@@ -230,12 +230,12 @@ type Thing = Readonly<Record<string, unknown>>
 /** The first thing of a path, such as `/checks/{id}`, by GET of itself or else of its list. */
 async function thingAt(api: Api, path: string) {
   const [list = '', parameter, rest = ''] = path.split(/\/\{(\w+)\}/)
-  const first = async (): Promise<Thing> => {
+  const first = async () => {
     const { json } = await api<Thing>('GET', list)
     return Object.values(json).find(Array.isArray)?.[0] ?? {}
   }
   const address = parameter === undefined ? list : `${list}/${(await first())[parameter]}${rest}`
-  const read = async (): Promise<Thing> => {
+  const read = async () => {
     const { status, json } = await api<Thing>('GET', address)
     return status === 200 ? json : await first()
   }
@@ -259,7 +259,7 @@ async function takesItself(
   t: Test,
   { service, base, token }: Listener,
   { address, read, body, mayDiffer }: Replaceable,
-): Promise<void> {
+) {
   const api = apiOf(base, token)
   const stable = async () => {
     const members = Object.entries(await read())

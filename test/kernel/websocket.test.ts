@@ -23,16 +23,9 @@ function manualClock(): Clock & { beat(): void; readonly timers: number } {
   }
 }
 
-type Server = {
-  readonly url: URL
-  readonly clock: ReturnType<typeof manualClock>
-  readonly sockets: readonly Socket[]
-  /** The server's side of the connections so far. */
-  readonly channels: readonly Channel[]
-}
-
-async function listen(t: Test): Promise<Server> {
+async function listen(t: Test) {
   const clock = manualClock()
+  /** The server's side of the connections so far. */
   const channels: Channel[] = []
   const sockets: Socket[] = []
   const server = createServer()
@@ -51,14 +44,14 @@ async function listen(t: Test): Promise<Server> {
   return { url: new URL(`ws://127.0.0.1:${port}/`), clock, sockets, channels }
 }
 
-function open(url: URL, clock: Clock): { channel: Channel; heard: (string | Buffer)[] } {
+function open(url: URL, clock: Clock) {
   const channel = connectChannel({ url, protocol: 'test', maxMessage: 64 * 1024 * 1024, clock })
   const heard: (string | Buffer)[] = []
   channel.onMessage((message) => heard.push(message))
   return { channel, heard }
 }
 
-t.test('both sides give up on a connection that is silent', async (t: Test) => {
+t.test('both sides give up on a connection that is silent', async (t) => {
   const server = await listen(t)
   // A network that forgets the connection without a word.
   const network = await startTcpProxy(t, server.url.href)
@@ -69,7 +62,7 @@ t.test('both sides give up on a connection that is silent', async (t: Test) => {
   await until(() => heard.length === 1, 'its first message')
 
   /** A beat of both clocks, and the time for what it set off to come across. */
-  async function beat(): Promise<void> {
+  async function beat() {
     const bytes = server.sockets[0]?.bytesRead ?? 0
     clock.beat()
     server.clock.beat()

@@ -5,14 +5,14 @@ import { readJson } from '../../../services/hooks/log/events/json-nodes.ts'
 
 const BOUNDS = { nodes: 100, depth: 6 }
 
-function treeOf(text: string): string {
+function treeOf(text: string) {
   const root = readJson(text, BOUNDS)
   if (root === undefined) throw new Error(`${text} is no JSON within the bounds`)
   return render(jsonTree(root, 'generic:ci'))
 }
 
 /** The text of a tree, without its markup. */
-function textOf(tree: string): string {
+function textOf(tree: string) {
   return tree
     .replace(/<[^>]*>/g, ' ')
     .replace(/\s+/g, ' ')
@@ -20,7 +20,7 @@ function textOf(tree: string): string {
 }
 
 /** The filters that a tree links to. */
-function filtersOf(tree: string): readonly string[] {
+function filtersOf(tree: string) {
   return [...tree.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => {
     const { searchParams } = new URL(href.replaceAll('&amp;', '&'), 'http://gatehouse.test')
     t.equal(searchParams.get('provider'), 'generic:ci')
