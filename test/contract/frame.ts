@@ -25,7 +25,7 @@ export async function checkRows<Face>(
   t: Test,
   contract: Contract<Face>,
   face: Face,
-): Promise<void> {
+) {
   const done = new Set<unknown>()
   for (const [section, rows] of Object.entries(contract)) {
     for (const [says, proof] of Object.entries(rows)) {
@@ -49,7 +49,7 @@ export function hasMembers(
   page: string,
   sections: string | readonly string[],
   added: Additions = {},
-): void {
+) {
   const given = new Map(Object.entries(value ?? {}))
   for (const section of [sections].flat()) {
     for (const { name, type } of membersOf(page, section)) {
@@ -62,7 +62,7 @@ export function hasMembers(
   t.same(others, [], `${sections} has no other members`)
 }
 
-function isOfType(value: unknown, type: string): boolean {
+function isOfType(value: unknown, type: string) {
   if (value === null) return type.includes('null')
   if (/integer|int64/.test(type)) return Number.isSafeInteger(value)
   if (/number/.test(type)) return typeof value === 'number'

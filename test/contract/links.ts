@@ -72,7 +72,7 @@ function ownLink({ ann }: Face, fields: object = {}): Promise<Link> {
   return makeLink(ann, `contract-${made}`, { ...fields })
 }
 
-function isLink(t: Test, answer: ApiResponse<unknown>, status = 200): void {
+function isLink(t: Test, answer: ApiResponse<unknown>, status = 200) {
   t.equal(answer.status, status)
   hasMembers(t, answer.json, 'links', 'Link', ADDED.Link)
 }

@@ -75,7 +75,7 @@ const TIER = 'test/ops/alerts/webhook-briefs.test.ts > tier: read, clamped and t
 const COOLDOWNS = 'test/ops/api.test.ts > cooldowns: the last 24 hours, the newest action first'
 
 /** Runs this while a session runs that nothing ends. */
-async function whileRunning(face: Face, during: () => Promise<unknown>): Promise<void> {
+async function whileRunning(face: Face, during: () => Promise<unknown>) {
   const id = await beginByHand(postgres, face.env)
   await during()
   await endByHand(postgres, face.env, id, 'completed')
@@ -90,7 +90,7 @@ async function listOf(t: Test, api: Api, name: string, section: string) {
   return rows
 }
 
-function isError(t: Test, answer: ApiResponse<unknown>, status: number): void {
+function isError(t: Test, answer: ApiResponse<unknown>, status: number) {
   refuses(t, answer, [status])
   t.equal(answer.headers['content-type'], 'application/json')
 }

@@ -58,11 +58,11 @@ function blocksOf(page: string): readonly Block[] {
   return blocks
 }
 
-function isItem(line: string): boolean {
+function isItem(line: string) {
   return /^ *(-|\d+\.) /.test(line)
 }
 
-function isFields(lines: readonly string[]): boolean {
+function isFields(lines: readonly string[]) {
   return lines[0]?.startsWith('| Field |') === true
 }
 

@@ -37,7 +37,7 @@ export async function changesLeave(
   env: Env,
   service: string,
   steps: readonly Step[],
-): Promise<void> {
+) {
   const all = async () => await auditOf(env, '--service', service, '--limit', '1000')
   let known = (await all()).length
   for (const [what, act, ...expected] of steps) {
@@ -52,7 +52,7 @@ export async function changesLeave(
 }
 
 /** A command that must end with this code; what it prints may hold a secret. */
-export async function command(env: Env, code: number, ...words: readonly string[]): Promise<void> {
+export async function command(env: Env, code: number, ...words: readonly string[]) {
   const ended = await runCli(words, { env, secretShown: true })
   if (ended.code === code) return
   throw new Error(`${words.join(' ')} ended with ${ended.code}: ${ended.stderr}`)

@@ -120,7 +120,7 @@ export async function sendAll(
   const agent = keepAlive(t, senders)
   const acked: Acked[] = []
   let next = 0
-  async function work(): Promise<void> {
+  async function work() {
     for (let at = next++; at < deliveries.length; at = next++) {
       const [base, delivery] = [bases[at % bases.length], deliveries[at]]
       if (base === undefined || delivery === undefined) return
@@ -171,7 +171,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   const sent = new Map<string, string>()
   let stopped = false
 
-  async function work(): Promise<void> {
+  async function work() {
     while (!stopped) {
       const delivery = await sender.delivery({ size })
       sent.set(delivery.id, delivery.sha256)
@@ -189,7 +189,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   }
 
   const working = Promise.all(Array.from({ length: senders }, work))
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     await working
   }

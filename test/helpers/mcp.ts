@@ -32,12 +32,12 @@ export async function addEndpoint(
 }
 
 /** The token of a new endpoint. */
-export function endpointToken(page: Response): string {
+export function endpointToken(page: Response) {
   return shownToken(page, 'endpoint-token')
 }
 
 /** The token that a page shows once, in the box with this id; it is registered as a secret. */
-export function shownToken({ text }: Response, id: string): string {
+export function shownToken({ text }: Response, id: string) {
   const token = new RegExp(`id="${id}"[^>]*><code>([\\w-]{43})<`).exec(text)?.[1]
   if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
   return keepSecret(id, token)
@@ -50,7 +50,7 @@ export function postRaw(
   { url, token }: Endpoint,
   body: NonNullable<RequestOptions['body']>,
   headers: Headers = {},
-): Promise<Response> {
+) {
   const all = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}`, ...headers }
   return request(url, { method: 'POST', headers: all, body, timeoutMs: 60_000 })
 }
@@ -61,7 +61,7 @@ export function legacy(
   method: string,
   params: object = {},
   headers: Headers = {},
-): Promise<Response> {
+) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   return postRaw(endpoint, body, headers)
 }
@@ -72,7 +72,7 @@ export function modern(
   method: string,
   params: Readonly<Record<string, unknown>> = {},
   headers: Headers = {},
-): Promise<Response> {
+) {
   const name = params['name'] ?? params['uri']
   const mirrored = {
     'MCP-Protocol-Version': MODERN,

@@ -33,7 +33,7 @@ export async function add(
   redis: Redis,
   stream: string,
   ...fields: readonly (string | Buffer)[]
-): Promise<string> {
+) {
   return String(await redis.send('XADD', stream, '*', ...fields))
 }
 
@@ -54,7 +54,7 @@ export async function groupOf(
 ): Promise<{ pending: number; lag: number }> {
   const groups = (await redis.send('XINFO', 'GROUPS', stream)) as readonly (readonly unknown[])[]
   const group = groups.find((pairs) => pairs[1] === 'gatehouse') ?? []
-  const value = (name: string): number => Number(group[group.indexOf(name) + 1])
+  const value = (name: string) => Number(group[group.indexOf(name) + 1])
   return { pending: value('pending'), lag: value('lag') }
 }
 
@@ -67,7 +67,7 @@ export function untilRead(redis: Redis, streams: number): Promise<unknown> {
 }
 
 /** Waits until every entry of a stream was given out and acknowledged. */
-export async function settled(redis: Redis, stream: string, timeoutMs?: number): Promise<void> {
+export async function settled(redis: Redis, stream: string, timeoutMs?: number) {
   await until(
     async () => {
       const { pending, lag } = await groupOf(redis, stream)
@@ -143,7 +143,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
   let client: Client | undefined
   let connecting: Promise<unknown> | undefined
 
-  async function start(): Promise<void> {
+  async function start() {
     const program = onPath('redis-server')
     if (program === undefined) {
       throw new Error('Redis is missing: install it, on Debian apt-get install redis-server')
@@ -178,7 +178,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
     return (await connected()).sendCommand([...command])
   }
 
-  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') {
     client?.destroy()
     client = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return

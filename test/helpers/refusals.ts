@@ -29,7 +29,7 @@ export async function refuseAll(
   t: Test,
   refuser: Refuser,
   refusals: readonly Refusal[],
-): Promise<void> {
+) {
   const before = await refuser.state()
   const type = refuser.service === 'hooks' ? PROBLEM : 'application/json'
   for (const [call, ...expected] of refusals) {
@@ -56,7 +56,7 @@ export function refuses(
   answer: Pick<Response, 'status' | 'headers' | 'text'>,
   [status, code, text = /\S/]: Expected,
   what = '',
-): void {
+) {
   const members = membersOf(answer.text)
   const isProblem = answer.headers['content-type'] === PROBLEM
   const names = isProblem ? PROBLEM_MEMBERS : ['error', ...(code === undefined ? [] : ['code'])]

@@ -26,7 +26,7 @@ export function replay(
   id: number,
   target?: string,
   headers: NonNullable<RequestOptions['headers']> = {},
-): Promise<Response> {
+) {
   const body = new URLSearchParams(target === undefined ? {} : { target_url: target }).toString()
   const all = { ...FORM_TYPE, ...headers }
   // Longer than the ten seconds that a target has.
@@ -139,7 +139,7 @@ export function follow(
   const refused: string[] = []
   let stopped = false
 
-  async function work(): Promise<void> {
+  async function work() {
     while (!stopped) {
       try {
         const lastEventId = streams.at(-1)?.lastEventId ?? '0'
@@ -161,7 +161,7 @@ export function follow(
   }
 
   const working = work()
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     streams.at(-1)?.close()
     await working

@@ -8,12 +8,12 @@ import { runFolder } from './program.ts'
  * A random secret that is easy to recognize. It fails the run when it turns up in any transcript: a
  * server's output, a response, a stream, a page.
  */
-export function secret(name: string): string {
+export function secret(name: string) {
   return keepSecret(name, `secret-${name}-${randomBytes(15).toString('hex')}`)
 }
 
 /** Registers a secret that was made elsewhere (a token shown once) and gives it back. */
-export function keepSecret(name: string, value: string): string {
+export function keepSecret(name: string, value: string) {
   if (value.length < 8)
     throw new Error(`secret '${name}' is too short to be searched for, use 8 characters`)
   registerSecret(runFolder(), name, value)
@@ -31,6 +31,6 @@ export function transcript(
   kind: TranscriptKind,
   content: string | Uint8Array,
   name = 'test',
-): void {
+) {
   appendFileSync(join(runFolder(), `${name}-${process.pid}.${kind}`), content)
 }

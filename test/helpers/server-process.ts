@@ -41,7 +41,7 @@ const LINES_TOLD = 1_000
 export async function startServerProcess(
   t: Owner,
   options: ProcessOptions = {},
-): Promise<ServerProcess> {
+) {
   const env = await serverEnv(t, options)
   const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
   // Another program has its own way to a fresh database, which is then to be tested.

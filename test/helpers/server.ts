@@ -119,7 +119,7 @@ export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> 
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
-export function keepCalls(addresses: Addresses): void {
+export function keepCalls(addresses: Addresses) {
   for (const name of ['hooks', 'links', 'ops'] as const) {
     const at = addresses[name]
     if (at?.startsWith('http') === true) keepExchanges(name, at)

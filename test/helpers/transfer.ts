@@ -16,7 +16,7 @@ export const DAY_OF_SESSIONS = 48
 const SEED = readFileSync(join(import.meta.dirname, '../fixtures/every-table.sql'), 'utf8')
 
 /** Statements that fill every table of a migrated database. */
-export function seedStatements(size: SeedSize): string {
+export function seedStatements(size: SeedSize) {
   return SEED.replaceAll(/:(events|links|sessions)\b/g, (_, name) =>
     String(size[name as keyof SeedSize]),
   )

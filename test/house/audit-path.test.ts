@@ -50,7 +50,7 @@ function strangeImports(files: ReadonlyMap<string, string>, known: ReadonlySet<s
   )
 }
 
-function linesOf(files: ReadonlyMap<string, string>): number {
+function linesOf(files: ReadonlyMap<string, string>) {
   return [...files.values()].reduce((sum, text) => sum + text.split('\n').length - 1, 0)
 }
 

@@ -9,7 +9,7 @@ import type { Additions, Contract } from '../contract/frame.ts'
 import { sentencesOf } from '../contract/sentences.ts'
 import { ROOT } from '../helpers/program.ts'
 
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
 const CONTRACTS: Readonly<
   Record<

@@ -37,7 +37,7 @@ t.test('orphans: what a test left behind ends with the run', async (t) => {
 
 t.test('until: names what it waited for', async (t) => {
   t.equal(await until(() => 3, 'three'), 3)
-  const never = (): boolean => {
+  const never = () => {
     throw new Error('not there')
   }
   await t.rejects(until(never, 'the moon', 50), {

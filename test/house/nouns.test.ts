@@ -18,7 +18,7 @@ function namesIn(folder: string): readonly string[] {
 }
 
 /** `event` for `events`, `memory` for `memories`. */
-function oneOf(noun: string): string {
+function oneOf(noun: string) {
   return noun.replace(/ies$/, 'y').replace(/s$/, '')
 }
 

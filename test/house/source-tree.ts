@@ -60,7 +60,7 @@ export function inText(
 }
 
 /** A line without its comment; empty for a line that is one. */
-function codeOf(line: string): string {
+function codeOf(line: string) {
   if (/^\s*(\/\/|\/\*|\*)/.test(line)) return ''
   return line.replace(/\s\/\/\s.*$/, '')
 }

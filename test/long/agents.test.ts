@@ -112,7 +112,7 @@ const GEMINI: Protocol = {
 const PROTOCOLS = [MESSAGES, RESPONSES, COMPLETIONS, GEMINI]
 
 /** Serves the model of a real agent, whichever of the four protocols it speaks; gives its URL. */
-async function startAgentModel(t: Owner, script: Script): Promise<string> {
+async function startAgentModel(t: Owner, script: Script) {
   const { url } = await startReceiver(t, ({ path, headers, body }, response) => {
     const isPacked = headers['content-encoding'] === 'zstd'
     const text = (isPacked ? zstdDecompressSync(body) : body).toString('utf8')
@@ -121,7 +121,7 @@ async function startAgentModel(t: Owner, script: Script): Promise<string> {
   return url
 }
 
-function reply(response: ServerResponse, path: string, body: string, script: Script): void {
+function reply(response: ServerResponse, path: string, body: string, script: Script) {
   const protocol = PROTOCOLS.find((one) => one.path.test(path))
   if (protocol === undefined) return void response.writeHead(404).end('{}')
   // Codex asks for a WebSocket first.

@@ -42,7 +42,7 @@ const READY_MS = 900_000
  * Installs it, starts it, gives it a webhook, a link and a check, upgrades it to the next version,
  * which must have all three, and removes it without a trace but the data.
  */
-export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
+export async function liveOn(t: Test, artefact: Artefact) {
   const [first, next] = artefact.versions
   const before = new Set(await artefact.traces())
   const port = await freePort()

@@ -69,7 +69,7 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   const agent = keepAlive(t, 1)
   const live = follow(t, `${hooks}/events`)
   const ids: number[] = []
-  async function deliver(count: number): Promise<void> {
+  async function deliver(count: number) {
     for (const one of await sender.deliveries(count)) {
       const answer = await send(agent, hooks, one)
       t.equal(answer.status, 202, 'a delivery')
@@ -167,7 +167,7 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   t.same(await server.stop(), { code: 0, signal: null })
 })
 
-function nextOf(text: string): string {
+function nextOf(text: string) {
   return (
     /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '/no-next'
   )

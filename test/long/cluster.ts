@@ -91,13 +91,13 @@ export async function startCluster(t: Owner): Promise<PatroniCluster> {
 }
 
 /** The end of its Patroni's log. */
-function lastOf({ name }: Pick<Node, 'name'>): string {
+function lastOf({ name }: Pick<Node, 'name'>) {
   const lines = readFileSync(join(runFolder(), `${name}-patroni.log`), 'utf8').split('\n')
   return lines.slice(-12).join('\n')
 }
 
 /** By Patroni's REST API, as HAProxy asks it. */
-async function stateOf({ host }: Pick<Node, 'host'>): Promise<string> {
+async function stateOf({ host }: Pick<Node, 'host'>) {
   const is = async (path: string) => {
     try {
       const { status } = await request(`http://${host}:8008/${path}`, { timeoutMs: 1_000 })
@@ -172,7 +172,7 @@ function startNode(
   }
 }
 
-function iptables(what: '-A' | '-D', rule: readonly string[]): void {
+function iptables(what: '-A' | '-D', rule: readonly string[]) {
   const { status, stderr } = spawnSync('iptables', [what, ...rule], { encoding: 'utf8' })
   if (status !== 0) throw new Error(`iptables: ${stderr}`)
 }
@@ -191,7 +191,7 @@ function ownerOf(pid: string): number | undefined {
 }
 
 /** Sends a signal to a process that may have ended meanwhile: the end of another one ends it. */
-function tell(pid: number, word: NodeJS.Signals): void {
+function tell(pid: number, word: NodeJS.Signals) {
   try {
     process.kill(pid, word)
   } catch (error) {
@@ -199,7 +199,7 @@ function tell(pid: number, word: NodeJS.Signals): void {
   }
 }
 
-function startHaproxy(t: Owner, folder: string): void {
+function startHaproxy(t: Owner, folder: string) {
   const file = join(folder, 'haproxy.cfg')
   const text = readFileSync(join(ROOT, 'deploy', 'cluster', 'haproxy.cfg'), 'utf8')
   writeFileSync(file, text.replaceAll('10.0.0.', '127.0.0.'))

@@ -165,7 +165,7 @@ const fixtures: McpServer = {
 }
 
 /** Starts a listener of the product's kernel that serves the fixtures at `/mcp/fixtures`; gives the URL. */
-export async function startFixtures(t: Owner): Promise<string> {
+export async function startFixtures(t: Owner) {
   const { signal } = new AbortController()
   const listener = createListener({
     service: 'fixtures',

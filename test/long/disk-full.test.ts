@@ -50,7 +50,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   await seedEmbedded({ GATEHOUSE_DATA_DIR: join(disk.seen, 'data') })
   const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(disk.folder, 'data') }
   const program = [...disk.on, process.execPath, ...ENGINE_FLAGS, 'server.ts']
-  const start = (): Promise<ServerProcess> => startServerProcess(t, { env, program })
+  const start = () => startServerProcess(t, { env, program })
   let server = await start()
   const seen = { GATEHOUSE_DATA_DIR: join(disk.seen, 'data') }
   const ann = await linksServer(server, seen).user('ann')
@@ -139,7 +139,7 @@ type Story = {
 }
 
 /** The disk is filled under load, looked at, and freed. */
-async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): Promise<void> {
+async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story) {
   await makeLink(ann, 'known', { url: 'https://known.test/' })
   const visits = async () => (await request(`${server.links}/known`)).headers.location
   t.equal(await visits(), 'https://known.test/')
@@ -181,7 +181,7 @@ async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): P
 }
 
 /** How often a visit has asked the database. */
-async function lookups(server: TestServer): Promise<number> {
+async function lookups(server: TestServer) {
   const { text } = await request(`${server.ops}/metrics`)
   return Number(/^gatehouse_links_lookups_total\{source="database"\} (\d+)/m.exec(text)?.[1])
 }
@@ -196,12 +196,12 @@ async function refusedChange(ann: Caller): Promise<unknown> {
   }, 'a change to be refused')
 }
 
-async function refused(load: Load): Promise<void> {
+async function refused(load: Load) {
   const before = load.refused.length
   await until(() => load.refused.length > before + 4 * SENDERS, 'senders to be refused', 20_000)
 }
 
-async function accepted(load: Load): Promise<void> {
+async function accepted(load: Load) {
   const before = load.acked.length
   await until(() => load.acked.length > before + 20, 'deliveries to be accepted', 20_000)
 }

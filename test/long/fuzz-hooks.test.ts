@@ -92,7 +92,7 @@ await eachBackend(
     const api = apiOf(base)
     let endpoint = await addEndpoint(base, 'keep', { allow_replay: 'true' })
 
-    async function refresh(): Promise<void> {
+    async function refresh() {
       const body = '{"id":"evt_1","type":"kept","event_id":"evt_1"}'
       for (const provider of SIGNED) {
         await enable(base, provider, true)

@@ -51,7 +51,7 @@ await eachBackend(
     }
     const own = await listTokens()
 
-    async function refresh(): Promise<void> {
+    async function refresh() {
       for (const visibility of ['public', 'private', 'secure']) {
         const fields = { url: `https://keep.test/{1}`, tags: ['kept'], visibility }
         await root.api('POST', '/links', { slug: `keep-${visibility}`, ...fields })

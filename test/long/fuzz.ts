@@ -105,7 +105,7 @@ export async function fuzz(
   t: Test,
   backend: 'postgres' | 'embedded',
   subject: Subject,
-): Promise<void> {
+) {
   const seed = newSeed()
   const succeeded = new Set<Route>()
   let [requests, plays, last] = [0, 0, '']

@@ -30,7 +30,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   const [, postgres] = backends
   const redis = await startRedis(t)
   const env = { ...(await postgres.env(t)), ...queueEnv(redis, STREAM) }
-  const start = (): Promise<ServerProcess> => startServerProcess(t, { services: ['hooks'], env })
+  const start = () => startServerProcess(t, { services: ['hooks'], env })
   let server = await start()
 
   const figure = async (text: string) => {
@@ -79,12 +79,12 @@ function numbers(): readonly number[] {
   return Array.from({ length: ENTRIES }, (_, at) => at + 1)
 }
 
-function payloadOf(n: number): string {
+function payloadOf(n: number) {
   return JSON.stringify({ n, filler: 'x'.repeat(n % 100) })
 }
 
 /** Adds the entries in order under ids of their own: adding one again is refused by Redis. */
-async function addAll(redis: Redis): Promise<void> {
+async function addAll(redis: Redis) {
   for (let first = 1; first <= ENTRIES; first += CHUNK) {
     const chunk = numbers().slice(first - 1, first - 1 + CHUNK)
     await until(
@@ -98,7 +98,7 @@ async function addAll(redis: Redis): Promise<void> {
   }
 }
 
-async function add(redis: Redis, n: number): Promise<void> {
+async function add(redis: Redis, n: number) {
   try {
     await redis.send('XADD', STREAM, `${n}-0`, 'payload', payloadOf(n), 'event_type', 'made')
   } catch (error) {

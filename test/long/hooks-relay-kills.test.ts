@@ -24,7 +24,7 @@ const AHEAD = 150
 const DEATHS = { forwardKilled: 150, serverKilled: 350, serverStopped: 550, bothKilled: 750 }
 
 /** Bodies that only survive when their bytes are left alone; some are large. */
-function bodyOf(n: number): string {
+function bodyOf(n: number) {
   const text = ['\u00e9\u{1f512}\u2028', '\\u001B', '\r\n\t', '"', ''][n % 5]
   const filler = 'x'.repeat(n % 100 === 0 ? 300_000 : n % 700)
   return `{ "id":"evt_${n}",\r\n "type": "charge.succeeded", "text":${JSON.stringify(text)}, "filler":"${filler}" }`
@@ -62,7 +62,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
 
   const ids = new Map<string, number>()
   let next = 0
-  async function deliver(n: number): Promise<void> {
+  async function deliver(n: number) {
     const body = bodyOf(n)
     for (;;) {
       const headers = {
@@ -79,14 +79,14 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
       await pause(50)
     }
   }
-  async function send(): Promise<void> {
+  async function send() {
     for (let n = next++; n < EVENTS; n = next++) {
       await until(() => n < bodies.size + AHEAD, 'the target to keep up', 60_000)
       await deliver(n)
     }
   }
 
-  const startHooks = (): Promise<ServerProcess> =>
+  const startHooks = () =>
     startServerProcess(t, { services: ['hooks'], env })
   const startForwarder = async (): Promise<Forwarder> => {
     const forwarder = startForward(t, [`${target.url}/hook`, '--from', base, '--name', 'story'])

@@ -31,7 +31,7 @@ const { server, env } = await startSites(t)
 const WIDTHS = [1280, 390, 320] as const
 
 /** Fits on every width, and is readable in both colour schemes. */
-async function looksRight(t: Test, page: Page): Promise<void> {
+async function looksRight(t: Test, page: Page) {
   t.same(await measure(page, 'structure()'), [])
   await measure(page, 'openDetails()')
   for (const width of WIDTHS) await fits(t, page, width)
@@ -51,7 +51,7 @@ async function openViewer(t: Test, base: string, email = ''): Promise<TestBrowse
 }
 
 /** Looks at each page in every way. */
-async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<void> {
+async function visit(t: Test, page: Page, base: string, paths: Paths) {
   for (const [at, path] of paths.entries()) {
     await t.test(path.slice(0, 40), async (t) => {
       await page.goto(base + path)

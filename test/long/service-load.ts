@@ -50,7 +50,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
   let stopped = false
 
   /** Makes one thing after the other, and says what was acknowledged. */
-  async function work(next: () => Call, keep: (json: { id: number }) => void): Promise<void> {
+  async function work(next: () => Call, keep: (json: { id: number }) => void) {
     while (!stopped) {
       const [service, path, body] = next()
       const what = `POST ${path}`
@@ -65,7 +65,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
       await pause(30)
     }
   }
-  async function makeLinks(): Promise<void> {
+  async function makeLinks() {
     let slug = ''
     const next = (): Call => {
       slug = `load-${process.pid}-${made++}`
@@ -73,7 +73,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
     }
     await work(next, () => acked.links.push(slug))
   }
-  async function makeMemories(): Promise<void> {
+  async function makeMemories() {
     let observation = ''
     const next = (): Call => {
       observation = `observation ${process.pid}-${made++}`
@@ -81,13 +81,13 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
     }
     await work(next, () => acked.memories.push(observation))
   }
-  async function startSessions(): Promise<void> {
+  async function startSessions() {
     const next = (): Call => ['ops', '/sessions/trigger', { prompt: 'look' }]
     await work(next, ({ id }) => acked.sessions.push(id))
   }
 
   const working = Promise.all([makeLinks(), makeLinks(), makeMemories(), startSessions()])
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     await Promise.all([deliveries.stop(), working])
   }
@@ -139,7 +139,7 @@ export async function assertKept(t: Test, { deliveries, acked }: ServiceLoad, lo
 }
 
 /** Whoever was not acknowledged was told to come back, and nothing of the inside. */
-export function assertRefusals(t: Test, { deliveries, refused, unanswered }: ServiceLoad): void {
+export function assertRefusals(t: Test, { deliveries, refused, unanswered }: ServiceLoad) {
   const inside = /ECONN|127\.0\.0\.1|postgres|select|insert|statement/i
   for (const { status, type, retryAfter, text } of deliveries.refused) {
     const good = status === 503 && type === 'application/problem+json'

@@ -20,7 +20,7 @@ export type Exchange = {
 const FILE = /^exchanges-\d+\.ndjson$/
 
 /** Whether calls of a path are compared; the others are for browsers and senders. */
-export function isApi(path: string): boolean {
+export function isApi(path: string) {
   return /^\/api\/v\d+\//.test(path)
 }
 
@@ -28,7 +28,7 @@ export function isApi(path: string): boolean {
 const services = new Map<string, string>()
 
 /** From now on the calls of the API at this address are kept for the check against its document. */
-export function keepExchanges(service: string, address: string): void {
+export function keepExchanges(service: string, address: string) {
   services.set(new URL(address).origin, service)
 }
 
@@ -36,7 +36,7 @@ export function keepExchanges(service: string, address: string): void {
 const kept = new Set<string>()
 
 /** Keeps a call of a known API, in a file that the search for secrets passes by: callers send tokens. */
-export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
+export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>) {
   const { origin, pathname, search } = new URL(url)
   const service = services.get(origin)
   // What a browser asks before a call from another origin is no operation.

@@ -17,7 +17,7 @@ export class Domain {
     live.push(this)
   }
 
-  destroy(): void {
+  destroy() {
     const at = live.indexOf(this)
     if (at >= 0) live.splice(at, 1)
   }

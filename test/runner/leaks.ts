@@ -10,7 +10,7 @@ export type Leak = { secret: string; file: string; line: number; text: string }
 type Registered = { name: string; value: string }
 
 /** Adds a value to what must not appear in any transcript of the run in `folder`. */
-export function registerSecret(folder: string, name: string, value: string): void {
+export function registerSecret(folder: string, name: string, value: string) {
   appendFileSync(join(folder, LIST), `${JSON.stringify({ name, value } satisfies Registered)}\n`)
 }
 
@@ -76,7 +76,7 @@ function mix(older: number, newer: number) {
 }
 
 /** One line for people. */
-export function leakMessage({ secret, file, line, text }: Leak): string {
+export function leakMessage({ secret, file, line, text }: Leak) {
   return `secret '${secret}' stands in ${file}:${line}, expected in no log or response: ${text}`
 }
 

@@ -5,12 +5,12 @@ const BEGIN = /^# file begins: (.+)$/
 const END = /^# file ends: (\d+) ms, CPU ([\d.]+) s$/
 
 /** The comment before a file's tests. */
-export function beginLine(file: string): string {
+export function beginLine(file: string) {
   return `file begins: ${file}`
 }
 
 /** The comment behind them. */
-export function endLine({ milliseconds, cpuSeconds }: FileCost): string {
+export function endLine({ milliseconds, cpuSeconds }: FileCost) {
   return `file ends: ${milliseconds.toFixed(0)} ms, CPU ${cpuSeconds.toFixed(2)} s`
 }
 

@@ -91,6 +91,6 @@ function failureText({ fullname, diag }: Result) {
 }
 
 /** The line that ends a run: `3 passed, 0 failed`, and skipped ones when there are any. */
-export function totalsLine({ passed, failed, skipped }: Totals): string {
+export function totalsLine({ passed, failed, skipped }: Totals) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }
