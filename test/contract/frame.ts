@@ -21,11 +21,7 @@ export function unbound(why: string): Unbound {
 }
 
 /** Runs the checks of a contract in turn; one that several sentences share runs once. */
-export async function checkRows<Face>(
-  t: Test,
-  contract: Contract<Face>,
-  face: Face,
-) {
+export async function checkRows<Face>(t: Test, contract: Contract<Face>, face: Face) {
   const done = new Set<unknown>()
   for (const [section, rows] of Object.entries(contract)) {
     for (const [says, proof] of Object.entries(rows)) {

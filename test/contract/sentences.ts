@@ -13,7 +13,7 @@ export type Member = { readonly name: string; readonly type: string }
  * read from it. What ends with a colon introduces, as words in bold do that are a whole sentence; what ends
  * with "not shown." binds nothing.
  */
-export function sentencesOf(page: string): readonly Sentence[] {
+export function sentencesOf(page: string) {
   return blocksOf(page).flatMap(({ section, lines }) =>
     textsOf(lines)
       .filter((text) => !/:$|not shown\.$|^\*\*[^*]+\.\*\*$/.test(text))
@@ -22,7 +22,7 @@ export function sentencesOf(page: string): readonly Sentence[] {
 }
 
 /** The members that the section with this beginning declares, in a table of fields or in a sentence. */
-export function membersOf(page: string, section: string): readonly Member[] {
+export function membersOf(page: string, section: string) {
   const blocks = blocksOf(page).filter((block) => block.section.startsWith(section))
   const table = blocks.find(({ lines }) => isFields(lines))
   if (table !== undefined) {
@@ -37,10 +37,8 @@ export function membersOf(page: string, section: string): readonly Member[] {
   return found.map(([, name = '', type = '']) => ({ name, type }))
 }
 
-type Block = { readonly section: string; readonly lines: readonly string[] }
-
 /** Tables, items of lists and paragraphs. */
-function blocksOf(page: string): readonly Block[] {
+function blocksOf(page: string) {
   const text = readFileSync(join(ROOT, `docs/contract/${page}.md`), 'utf8')
   const blocks: { section: string; lines: string[] }[] = []
   let section = ''
@@ -66,7 +64,7 @@ function isFields(lines: readonly string[]) {
   return lines[0]?.startsWith('| Field |') === true
 }
 
-function textsOf(lines: readonly string[]): readonly string[] {
+function textsOf(lines: readonly string[]) {
   const [first = ''] = lines
   if (isFields(lines)) return [cellsOf(first).join(' | ')]
   if (first.startsWith('|')) return lines.slice(2).map((line) => cellsOf(line).join(' | '))
@@ -74,7 +72,7 @@ function textsOf(lines: readonly string[]): readonly string[] {
   return text.replace(/^(-|\d+\.) /, '').split(/(?<=\.\**) +(?=[A-Z`*(])/)
 }
 
-function cellsOf(line: string): readonly string[] {
+function cellsOf(line: string) {
   return line
     .split('|')
     .slice(1, -1)

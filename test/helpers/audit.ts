@@ -21,10 +21,7 @@ export const ANN = { 'Remote-Email': 'ann@example.com' } as const
 export const PROXIED: Env = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
 
 /** The lines that the command prints, newest first. */
-export async function auditOf(
-  env: Env,
-  ...flags: readonly string[]
-): Promise<readonly AuditLine[]> {
+export async function auditOf(env: Env, ...flags: readonly string[]) {
   const { code, stdout, stderr } = await runCli(['audit', '--json', ...flags], { env })
   if (code !== 0) throw new Error(`audit ended with ${code}: ${stderr}`)
   const lines = stdout.split('\n').slice(0, -1)
@@ -32,12 +29,7 @@ export async function auditOf(
 }
 
 /** Does one thing after the other, and compares the lines that each leaves in the audit of a service. */
-export async function changesLeave(
-  t: Test,
-  env: Env,
-  service: string,
-  steps: readonly Step[],
-) {
+export async function changesLeave(t: Test, env: Env, service: string, steps: readonly Step[]) {
   const all = async () => await auditOf(env, '--service', service, '--limit', '1000')
   let known = (await all()).length
   for (const [what, act, ...expected] of steps) {

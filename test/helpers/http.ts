@@ -153,7 +153,7 @@ export async function rawExchange(
   port: number,
   content: Piece | readonly Piece[],
   { host = '127.0.0.1', timeoutMs = 30_000, until = () => false }: RawOptions = {},
-): Promise<RawResult> {
+) {
   const chunks: Buffer[] = []
   const done = Promise.withResolvers<boolean>()
   const socket = connect({ host, port, noDelay: true })

@@ -24,7 +24,7 @@ export async function addEndpoint(
   base: string,
   name: string,
   fields: Readonly<Record<string, string>> = {},
-): Promise<Endpoint> {
+) {
   const page = await postForm(base, '/settings/endpoints', { name, ...fields })
   if (page.status !== 200)
     throw new Error(`making an endpoint answered ${page.status}: 200 expected`)

@@ -11,14 +11,14 @@ export function anonymousKib(pid: number) {
 }
 
 /** What /proc/PID/stat says behind the program's name: state, parent, … Throws when the process is gone. */
-export function statFields(pid: number): readonly string[] {
+export function statFields(pid: number) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
   // The name stands in brackets and may hold spaces and brackets: count from behind the last one.
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ')
 }
 
 /** Its child processes. */
-export function childrenOf(pid: number): readonly number[] {
+export function childrenOf(pid: number) {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(Boolean).map(Number)
 }

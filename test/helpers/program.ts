@@ -153,11 +153,7 @@ export const LONG_RUN = 'GATEHOUSE_TEST_LONG_RUN'
 type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
 
 /** A sub-test of the long run alone: it takes minutes, or guards what hardly ever changes. */
-export async function inLongRun<T>(
-  t: Suite<T>,
-  name: string,
-  body: (t: T) => Promise<unknown>,
-) {
+export async function inLongRun<T>(t: Suite<T>, name: string, body: (t: T) => Promise<unknown>) {
   if (process.env[LONG_RUN] !== undefined) await t.test(name, body)
 }
 

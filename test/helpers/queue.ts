@@ -29,20 +29,12 @@ export function queueEnv(redis: Redis, channels: string): Env {
 }
 
 /** Adds an entry of these fields; gives its id. */
-export async function add(
-  redis: Redis,
-  stream: string,
-  ...fields: readonly (string | Buffer)[]
-) {
+export async function add(redis: Redis, stream: string, ...fields: readonly (string | Buffer)[]) {
   return String(await redis.send('XADD', stream, '*', ...fields))
 }
 
 /** Adds so many entries with the payloads `{"n":1}` and on; gives their ids. */
-export async function addMany(
-  redis: Redis,
-  stream: string,
-  count: number,
-): Promise<readonly string[]> {
+export async function addMany(redis: Redis, stream: string, count: number) {
   const numbers = Array.from({ length: count }, (_, at) => at + 1)
   return Promise.all(numbers.map((n) => add(redis, stream, 'payload', `{"n":${n}}`)))
 }
@@ -59,7 +51,7 @@ export async function groupOf(
 }
 
 /** Waits until so many streams are read: one that was just turned off may still be given an entry. */
-export function untilRead(redis: Redis, streams: number): Promise<unknown> {
+export function untilRead(redis: Redis, streams: number) {
   return until(async () => {
     const clients = String(await redis.send('CLIENT', 'LIST'))
     return clients.split('cmd=xreadgroup').length - 1 === streams
@@ -79,11 +71,7 @@ export async function settled(redis: Redis, stream: string, timeoutMs?: number) 
 }
 
 /** The newest events of a stream: ids, newest first. */
-export async function eventsOf(
-  base: string,
-  stream: string,
-  limit = 200,
-): Promise<readonly number[]> {
+export async function eventsOf(base: string, stream: string, limit = 200) {
   const provider = encodeURIComponent(`queue:${stream}`)
   type Page = { readonly events: readonly { readonly id: number }[] }
   const path = `/events?limit=${limit}&provider=${provider}`
@@ -91,12 +79,7 @@ export async function eventsOf(
 }
 
 /** Waits until a stream has exactly so many events; gives their ids, newest first. */
-export async function eventsWhen(
-  base: string,
-  stream: string,
-  count: number,
-  timeoutMs?: number,
-): Promise<readonly number[]> {
+export async function eventsWhen(base: string, stream: string, count: number, timeoutMs?: number) {
   const what = `${count} events of ${stream}`
   return until(
     async () => {
@@ -165,7 +148,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
   }
 
   /** One connection for all, so that commands arrive in the order in which they are sent. */
-  async function connected(): Promise<Client> {
+  async function connected() {
     if (client?.isOpen !== true) {
       client = connectionTo(url)
       connecting = client.connect()

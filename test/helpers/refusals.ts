@@ -25,11 +25,7 @@ export type Refuser = {
 }
 
 /** Sends each request and expects its refusal, and at the end the state of before. */
-export async function refuseAll(
-  t: Test,
-  refuser: Refuser,
-  refusals: readonly Refusal[],
-) {
+export async function refuseAll(t: Test, refuser: Refuser, refusals: readonly Refusal[]) {
   const before = await refuser.state()
   const type = refuser.service === 'hooks' ? PROBLEM : 'application/json'
   for (const [call, ...expected] of refusals) {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FORM_TYPE, plain } from './hooks.ts'
 import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import type { RequestOptions } from './http.ts'
 import type { Owner } from './owner.ts'
 import { openStream } from './sse.ts'
 import type { EventStream, StreamEvent } from './sse.ts'
@@ -35,7 +35,7 @@ export function replay(
 }
 
 /** The attempts in a page or fragment, newest first. */
-export function attemptsIn(text: string): readonly ShownAttempt[] {
+export function attemptsIn(text: string) {
   const rows = [
     ...text.matchAll(
       /<tr role="row" data-attempt="\d+" data-outcome="(\w+)">(.*?)<\/tr>(\s*<tr role="row" class="answer">.*?<\/tr>)?/gs,
@@ -58,7 +58,7 @@ export function attemptsIn(text: string): readonly ShownAttempt[] {
 }
 
 /** The attempts that an event's page lists, newest first. */
-export async function attemptsOf(base: string, id: number): Promise<readonly ShownAttempt[]> {
+export async function attemptsOf(base: string, id: number) {
   const { status, text } = await request(`${base}/log/${id}?tab=deliveries`)
   if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
   return attemptsIn(text)
@@ -93,7 +93,7 @@ export type Receiver = {
 export async function startReceiver(
   t: Owner,
   answer: Answer = (_, response) => void response.writeHead(204).end(),
-): Promise<Receiver> {
+) {
   const received: Received[] = []
   let connections = 0
   const server = createServer((request, response) => {

@@ -27,10 +27,6 @@ export type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
  * Appends what the product wrote or answered to a file of this run, one per process and kind. At its
  * end the run searches these files for secrets.
  */
-export function transcript(
-  kind: TranscriptKind,
-  content: string | Uint8Array,
-  name = 'test',
-) {
+export function transcript(kind: TranscriptKind, content: string | Uint8Array, name = 'test') {
   appendFileSync(join(runFolder(), `${name}-${process.pid}.${kind}`), content)
 }

@@ -38,10 +38,7 @@ const LINES_TOLD = 1_000
  * Starts `node server.ts serve` as a process and waits for its ready line. Rejects with the collected
  * stderr when it ends before. It is stopped with the test; having crashed by then fails the test.
  */
-export async function startServerProcess(
-  t: Owner,
-  options: ProcessOptions = {},
-) {
+export async function startServerProcess(t: Owner, options: ProcessOptions = {}) {
   const env = await serverEnv(t, options)
   const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
   // Another program has its own way to a fresh database, which is then to be tested.

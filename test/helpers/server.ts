@@ -104,7 +104,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const addresses = Object.fromEntries(program.addresses)
   keepCalls(addresses)
   return Object.assign(serverAddresses(addresses), {
-    logs(): readonly string[] {
+    logs() {
       log.flush()
       return lines
     },

@@ -36,7 +36,7 @@ select c.oid::regclass::text as name, nextval(c.oid)::text as next
  order by 1`
 
 /** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */
-export async function contentsOf(backend: Backend, env: Env): Promise<readonly Row[]> {
+export async function contentsOf(backend: Backend, env: Env) {
   const [made] = await backend.query(env, TABLES)
   const text = `set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1; ${String(made?.['text'])}`
   const results: readonly unknown[] = await backend.query(env, text)
@@ -46,6 +46,6 @@ export async function contentsOf(backend: Backend, env: Env): Promise<readonly R
 }
 
 /** The next id of each table that has one, which is used up by that. */
-export function drawnIds(backend: Backend, env: Env): Promise<readonly Row[]> {
+export function drawnIds(backend: Backend, env: Env) {
   return backend.query(env, SEQUENCES)
 }

@@ -13,7 +13,7 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 /** A program that behaves like the product at its edges. */
-function standIn(t: Owner, body: string): readonly string[] {
+function standIn(t: Owner, body: string) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-stand-in-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'program.ts')

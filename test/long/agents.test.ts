@@ -92,7 +92,7 @@ const COMPLETIONS: Protocol = {
   },
 }
 
-function callOf(name: string, args: object): object {
+function callOf(name: string, args: object) {
   const call = { name, arguments: JSON.stringify(args) }
   return { index: 0, id: 'call_1', type: 'function', function: call }
 }

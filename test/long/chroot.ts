@@ -4,7 +4,7 @@ import type { Owner } from '../helpers/owner.ts'
 import { onPath } from '../runner/system-parts.ts'
 
 /** What stands in the way of a chroot; undefined where there is nothing. */
-export function noChroot(): string | undefined {
+export function noChroot() {
   if (process.getuid?.() !== 0) return 'chroot is for root only'
   return ['chroot', 'ldd'].every((program) => onPath(program) !== undefined)
     ? undefined

@@ -87,11 +87,10 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
     if (answer.status === 202) ids.push(answer.json<{ id: number }>().id)
     return answer.status
   }
-  const sessions = async (): Promise<readonly Session[]> =>
+  const sessions = async () =>
     (await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=100')).json.sessions
   /** Not the first of the list: that is the one with the latest start, by whatever the clock said then. */
-  const present = async (): Promise<Session | undefined> =>
-    (await sessions()).find(({ status }) => status === 'running')
+  const present = async () => (await sessions()).find(({ status }) => status === 'running')
 
   await deliver(5)
   const cursor = nextOf((await request(`${hooks}/log?limit=2`)).text)
@@ -174,7 +173,7 @@ function nextOf(text: string) {
 }
 
 /** All ids of the log, page by page, in their order. */
-async function logOf(base: string): Promise<readonly number[]> {
+async function logOf(base: string) {
   const ids: number[] = []
   for (let path = '/log?limit=4'; path !== '/no-next';) {
     const { text } = await request(base + path)

@@ -178,7 +178,7 @@ function iptables(what: '-A' | '-D', rule: readonly string[]) {
 }
 
 /** The processes of an account: Patroni's PostgreSQL is no child of it. */
-function processesOf(uid: number): readonly number[] {
+function processesOf(uid: number) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && ownerOf(name) === uid)
     .map(Number)
@@ -186,7 +186,7 @@ function processesOf(uid: number): readonly number[] {
 }
 
 /** The account of a process; undefined if it has ended meanwhile. */
-function ownerOf(pid: string): number | undefined {
+function ownerOf(pid: string) {
   return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
 }
 

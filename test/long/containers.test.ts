@@ -74,7 +74,7 @@ await t.test('containers of Podman', { skip: lacks(longParts.podman) }, async (t
   await podman('healthcheck', 'run', 'db').catch(() => undefined)
 
   const { lookAt } = await startProbe(t, { OPS_RUNNER: 'probe' })
-  const named = (name: string): object => {
+  const named = (name: string) => {
     return { type: 'container', name, container: name, socket, timeout_s: 60 }
   }
   const names = ['web', 'db', 'worker', 'terminal', 'held', 'made', 'nobody']

@@ -17,7 +17,6 @@ import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { lacksSmallDisks, smallDisk } from './small-disk.ts'
 import { until } from '../helpers/until.ts'
 
@@ -187,7 +186,7 @@ async function lookups(server: TestServer) {
 }
 
 /** A full disk may have a hole for a small row left: the change that is refused is a long one. */
-async function refusedChange(ann: Caller): Promise<unknown> {
+async function refusedChange(ann: Caller) {
   let n = 0
   return until(async () => {
     const body = { slug: `more-${n++}`, url: 'https://more.test/', description: 'x'.repeat(900) }

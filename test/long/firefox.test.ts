@@ -71,7 +71,7 @@ async function startFirefox(t: Owner) {
 }
 
 /** What an event says that went wrong; undefined for one that says nothing of the kind. */
-function problemIn({ method, params = {} }: Message): string | undefined {
+function problemIn({ method, params = {} }: Message) {
   if (method === 'log.entryAdded') {
     const { level, text } = params
     return level === 'error' ? String(text) : undefined

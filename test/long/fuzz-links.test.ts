@@ -43,7 +43,7 @@ await eachBackend(
     let [kept, slugs, tokens]: [string[], string[], string[]] = [[], [], []]
 
     /** The tokens that a caller has by the API and at the pages. */
-    async function listTokens(): Promise<string[]> {
+    async function listTokens() {
       const { json } = await root.api<{ tokens: readonly { id: string }[] }>('GET', '/tokens')
       const page = await visitor.get('/-/tokens')
       const shown = page.text.matchAll(/\/-\/tokens\/([\w-]+)\/revoke/g)
@@ -72,7 +72,7 @@ await eachBackend(
     }
 
     /** One of a list as it is when the request is made. */
-    const oneOf = (list: () => readonly string[]): fc.Arbitrary<string> =>
+    const oneOf = (list: () => readonly string[]) =>
       fc.nat(50).map((at) => list()[at % list().length] ?? 'none')
     const slug = fc.oneof(
       oneOf(() => slugs),

@@ -101,11 +101,7 @@ export const INERT: unknown = new Proxy(() => undefined, { get: () => INERT, app
  * Sends every route valid requests, until one succeeds, and then nearly valid ones to all. Each answer must
  * keep what the declarations promise. A failure prints its seed: GATEHOUSE_TEST_SEED=… repeats it.
  */
-export async function fuzz(
-  t: Test,
-  backend: 'postgres' | 'embedded',
-  subject: Subject,
-) {
+export async function fuzz(t: Test, backend: 'postgres' | 'embedded', subject: Subject) {
   const seed = newSeed()
   const succeeded = new Set<Route>()
   let [requests, plays, last] = [0, 0, '']

@@ -3,7 +3,6 @@ import { backends, onPostgres } from '../helpers/backends.ts'
 import { healthOf, queueEnv, settled, startRedis } from '../helpers/queue.ts'
 import type { Redis } from '../helpers/queue.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -75,7 +74,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   t.match(await healthOf(server.hooks), { broker: 'ok' })
 })
 
-function numbers(): readonly number[] {
+function numbers() {
   return Array.from({ length: ENTRIES }, (_, at) => at + 1)
 }
 

@@ -10,7 +10,6 @@ import { freePort } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { signatureHeaders } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
@@ -86,8 +85,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
     }
   }
 
-  const startHooks = () =>
-    startServerProcess(t, { services: ['hooks'], env })
+  const startHooks = () => startServerProcess(t, { services: ['hooks'], env })
   const startForwarder = async (): Promise<Forwarder> => {
     const forwarder = startForward(t, [`${target.url}/hook`, '--from', base, '--name', 'story'])
     await forwarder.connected()

@@ -237,7 +237,7 @@ function executableOn(root: string, kind: Architecture, starter: readonly string
 }
 
 /** All paths of a root directory, as a program in it names them. */
-function pathsOf(root: string): readonly string[] {
+function pathsOf(root: string) {
   const found = execFileSync('find', [root, '-mindepth', '1', '-xdev', '-printf', '/%P\n'], {
     encoding: 'utf8',
     maxBuffer: 64e6,

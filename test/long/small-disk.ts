@@ -27,7 +27,7 @@ const MOUNT =
   'mount -t tmpfs -o size="$1",mode=755 none "$2" && echo mounted && exec sleep infinity'
 
 /** For `skip`: why there can be no such disk here; false when there can. */
-export function lacksSmallDisks(): string | false {
+export function lacksSmallDisks() {
   const able = spawnSync('unshare', ['--mount', 'true']).status === 0
   return !able && 'mounting a small disk takes root'
 }

@@ -26,7 +26,7 @@ export const FAULTS: readonly PlantedFault[] = [
 ]
 
 /** Why a fault can't be tried on the present sources; undefined when it can. */
-export function misfitOf({ path, find, replace, test }: PlantedFault): string | undefined {
+export function misfitOf({ path, find, replace, test }: PlantedFault) {
   if (!existsSync(join(ROOT, path))) return `there is no ${path}`
   if (!existsSync(join(ROOT, test))) return `there is no ${test}`
   const [before = '', ...after] = readFileSync(join(ROOT, path), 'utf8').split(find)
@@ -35,7 +35,7 @@ export function misfitOf({ path, find, replace, test }: PlantedFault): string | 
 }
 
 /** A program that can't be read fails every test. */
-function syntaxError(text: string): string | undefined {
+function syntaxError(text: string) {
   try {
     stripTypeScriptTypes(text)
     return undefined

@@ -20,10 +20,7 @@ export type ContractReport = {
 type Run = { readonly isLong: boolean; readonly isWhole: boolean }
 
 /** Checks all calls that a run made of the APIs against the documents that the services serve. */
-export async function checkContracts(
-  folder: string,
-  { isLong, isWhole }: Run,
-): Promise<readonly ContractReport[]> {
+export async function checkContracts(folder: string, { isLong, isWhole }: Run) {
   const reports: ContractReport[] = []
   const all = exchangesOf(folder)
   for (const service of SERVICES) {

@@ -18,7 +18,7 @@ export function registerSecret(folder: string, name: string, value: string) {
  * Every line of the run's transcripts that holds a registered secret, as it is or in base64, hex or
  * URL encoding. The line is cut to the words around it and the secret is blanked.
  */
-export function findLeaks(folder: string): readonly Leak[] {
+export function findLeaks(folder: string) {
   const needles = registered(folder).flatMap(({ name, value }) =>
     spellings(value).map((bytes) => ({ name, bytes })),
   )

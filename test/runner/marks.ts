@@ -15,7 +15,7 @@ export function endLine({ milliseconds, cpuSeconds }: FileCost) {
 }
 
 /** The file that begins with this line of TAP. */
-export function fileBegun(line: string): string | undefined {
+export function fileBegun(line: string) {
   return BEGIN.exec(line)?.[1]
 }
 

@@ -41,10 +41,7 @@ const GROUP = 'test/runner/group.ts'
 const NO_COST: FileCost = { milliseconds: 0, cpuSeconds: 0 }
 
 /** Files of one folder, in their order, at most so many together. */
-export function groupFiles(
-  files: readonly string[],
-  size: number,
-): readonly (readonly string[])[] {
+export function groupFiles(files: readonly string[], size: number) {
   const groups: string[][] = []
   for (const file of files) {
     const last = groups.at(-1)
@@ -61,7 +58,7 @@ export async function runGroups(
   groups: readonly (readonly string[])[],
   { jobs, ...options }: PoolOptions,
   onEnd: (result: FileResult) => void,
-): Promise<readonly FileResult[]> {
+) {
   const waiting = [...groups]
   const results: FileResult[] = []
   async function work() {
@@ -79,7 +76,7 @@ export async function runGroups(
 }
 
 /** Runs one file to its end. */
-export async function runFile(name: string, options: FileOptions): Promise<FileResult> {
+export async function runFile(name: string, options: FileOptions) {
   const [result] = await runGroup([name], options, () => undefined)
   if (result === undefined) throw new Error(`${name} did not run`)
   return result

@@ -19,7 +19,7 @@ const CODE = /"code":"([A-Za-z_]+)"/
  * What a run has reached, from what the product logged and answered: each `SERVICE METHOD ROUTE STATUS CODE`
  * (`-` where the answer has no code), and each `COMMAND EXIT-CODE`. Sorted, without repeats.
  */
-export function reachedIn(folder: string): readonly string[] {
+export function reachedIn(folder: string) {
   const names = readdirSync(folder)
   const texts = (suffix: string) =>
     names

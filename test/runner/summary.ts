@@ -48,7 +48,7 @@ export function summarize(results: readonly FileResult[], isCi: boolean): Summar
   return { lines, unaccepted: unaccepted.length }
 }
 
-function costLines(results: readonly FileResult[]): readonly string[] {
+function costLines(results: readonly FileResult[]) {
   const folders = new Map<string, number>()
   for (const { name, cpuSeconds } of results) {
     folders.set(dirname(name), (folders.get(dirname(name)) ?? 0) + cpuSeconds)
@@ -62,7 +62,7 @@ function costLines(results: readonly FileResult[]): readonly string[] {
   ]
 }
 
-function mostFirst(costs: readonly (readonly [string, number])[]): readonly string[] {
+function mostFirst(costs: readonly (readonly [string, number])[]) {
   return costs
     .toSorted(([, a], [, b]) => b - a)
     .map(([name, cpuSeconds]) => `#   ${cpuSeconds.toFixed(1)} ${name}`)
