@@ -8,12 +8,10 @@ export type Check<Face> = (t: Test, face: Face) => Promise<unknown>
 export type Elsewhere = `test/${string}.test.ts > ${string}`
 
 /** Why a sentence asks for nothing that a client could see. */
-export type Unbound = { readonly why: string }
+export type Unbound = { why: string }
 
 /** Beginnings of sentences, by the beginning of their section, with what shows that they are kept. */
-export type Contract<Face> = Readonly<
-  Record<string, Readonly<Record<string, Check<Face> | Elsewhere | Unbound>>>
->
+export type Contract<Face> = Record<string, Record<string, Check<Face> | Elsewhere | Unbound>>
 
 /** Says why a sentence has no check. */
 export function unbound(why: string): Unbound {
@@ -33,7 +31,7 @@ export async function checkRows<Face>(t: Test, contract: Contract<Face>, face: F
 }
 
 /** Members that the contracts do not have, each with the file of docs/ that decides it. */
-export type Additions = Readonly<Record<string, string>>
+export type Additions = Record<string, string>
 
 /**
  * Checks the members of a value. It must have those that these sections of a contract declare, each of the

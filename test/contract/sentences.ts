@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { ROOT } from '../helpers/program.ts'
 
 /** A sentence of a contract; a row of a table is one, its cells apart by ` | `. */
-export type Sentence = { readonly section: string; readonly text: string }
+export type Sentence = { section: string; text: string }
 
 /** A member of an answer, and what the contract says of its value. */
-export type Member = { readonly name: string; readonly type: string }
+export type Member = { name: string; type: string }
 
 /**
  * The sentences of a page, by its sections. A table of fields is one sentence, its head: the members are

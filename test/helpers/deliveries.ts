@@ -10,10 +10,10 @@ import { secret, transcript } from './secrets.ts'
 
 /** A signed body with its delivery id, ready to be sent to `/webhooks/code_host`. */
 export type Delivery = {
-  readonly id: string
-  readonly body: string
-  readonly sha256: string
-  readonly headers: Readonly<Record<string, string>>
+  id: string
+  body: string
+  sha256: string
+  headers: Record<string, string>
 }
 
 /** What the server promised to keep: the id that it gave to a delivery, and the body's hash. */
@@ -21,17 +21,17 @@ export type Acked = { id: number; delivery: string; sha256: string }
 
 /** An answer as far as load looks at it; `ms` is how long the sender waited. */
 export type Answer = {
-  readonly status: number
-  readonly ms: number
-  readonly type: string
-  readonly retryAfter: string | undefined
-  readonly connection: string | undefined
-  readonly text: string
+  status: number
+  ms: number
+  type: string
+  retryAfter: string | undefined
+  connection: string | undefined
+  text: string
 }
 
 /** A sender that the server knows by the variables in `env`. */
 export type Sender = {
-  readonly env: Env
+  env: Env
   /** One signed body for each delivery. */
   delivery(options?: { type?: string; size?: number }): Promise<Delivery>
   /** The same body under `count` delivery ids: signed once, for throughput. */
@@ -131,13 +131,13 @@ export async function sendAll(
 /** Senders that go on until they are stopped, whatever they are answered. */
 export type Load = {
   /** Every promise so far. */
-  readonly acked: readonly Acked[]
+  acked: readonly Acked[]
   /** SHA-256 of every body that was sent, by delivery id. */
-  readonly sent: ReadonlyMap<string, string>
+  sent: ReadonlyMap<string, string>
   /** Every other answer so far. */
-  readonly refused: readonly Answer[]
+  refused: readonly Answer[]
   /** Requests that got no answer so far: the server went away, or it was too late. */
-  readonly unanswered: readonly Error[]
+  unanswered: readonly Error[]
   /** The last request of each sender is answered. */
   stop(): Promise<void>
 }

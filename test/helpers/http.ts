@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { request as send } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { request as send, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
@@ -14,7 +13,7 @@ export type RequestOptions = {
   /** The request's target as it goes over the wire, where a URL would change it (`/a/../b`). */
   path?: string
   /** An array sends the header once for each value. `Host` and `Origin` may be anything. */
-  headers?: Readonly<Record<string, string | readonly string[]>>
+  headers?: Record<string, string | readonly string[]>
   /** Bytes with a length; an array is sent chunked, piece by piece. */
   body?: string | Uint8Array | readonly (string | Uint8Array)[]
   /** The response shows a secret by design: keep it out of the transcript. */
@@ -33,11 +32,11 @@ export type RequestOptions = {
 
 /** A whole response. Header names are lower-case in `headers`, as sent in `rawHeaders`. */
 export type Response = {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
-  readonly rawHeaders: readonly string[]
-  readonly body: Buffer
-  readonly text: string
+  status: number
+  headers: IncomingMessage['headers']
+  rawHeaders: readonly string[]
+  body: Buffer
+  text: string
   /** The body read as JSON, of the type that the test then checks. */
   json<T = unknown>(): T
 }

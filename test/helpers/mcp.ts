@@ -1,13 +1,12 @@
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 import { postForm } from './hooks.ts'
 
 /** An endpoint of the tool protocol, and its token. */
-export type Endpoint = { readonly url: string; readonly token: string }
+export type Endpoint = { url: string; token: string }
 
 /** A JSON object of an answer; what a test reads out of it, it checks. */
-export type Json = { readonly [name: string]: Json } & { readonly length?: number }
+export type Json = { [name: string]: Json } & { length?: number }
 
 /** The newest revision, whose requests are complete in themselves. */
 export const MODERN = '2026-07-28'
@@ -23,7 +22,7 @@ export const META = {
 export async function addEndpoint(
   base: string,
   name: string,
-  fields: Readonly<Record<string, string>> = {},
+  fields: Record<string, string> = {},
 ) {
   const page = await postForm(base, '/settings/endpoints', { name, ...fields })
   if (page.status !== 200)
@@ -70,7 +69,7 @@ export function legacy(
 export function modern(
   endpoint: Endpoint,
   method: string,
-  params: Readonly<Record<string, unknown>> = {},
+  params: Record<string, unknown> = {},
   headers: Headers = {},
 ) {
   const name = params['name'] ?? params['uri']
@@ -88,7 +87,7 @@ export function modern(
 export async function callTool(
   endpoint: Endpoint,
   name: string,
-  args: Readonly<Record<string, unknown>> = {},
+  args: Record<string, unknown> = {},
   headers: Headers = {},
 ): Promise<Json> {
   const answer = await modern(endpoint, 'tools/call', { name, arguments: args }, headers)

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +20,7 @@ export const ENGINE_FLAGS = process.env[SHORT_LIVES] === undefined ? [] : ['--li
 const FROM_SOURCE = [process.execPath, ...ENGINE_FLAGS, 'server.ts']
 
 /** Variables for a process of the product. */
-export type Env = Readonly<Record<string, string>>
+export type Env = Record<string, string>
 
 /** How a process ended. */
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
@@ -158,6 +157,6 @@ export async function inLongRun<T>(t: Suite<T>, name: string, body: (t: T) => Pr
 }
 
 /** How much of a fault: the short form is part of every run, the long one is on demand. */
-export function extent<T>(forms: { readonly short: T; readonly long: T }): T {
+export function extent<T>(forms: { short: T; long: T }): T {
   return process.env[LONG_RUN] === undefined ? forms.short : forms.long
 }

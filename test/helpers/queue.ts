@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
@@ -7,10 +6,8 @@ import { onPath } from '../runner/system-parts.ts'
 import { apiOf } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
-import type { Owner } from './owner.ts'
-import { freePort, temporaryFolder } from './owner.ts'
-import type { Env } from './program.ts'
-import { recordProcess, runFolder } from './program.ts'
+import { type Owner, freePort, temporaryFolder } from './owner.ts'
+import { type Env, recordProcess, runFolder } from './program.ts'
 import { secret } from './secrets.ts'
 import { startServer } from './server.ts'
 import { until } from './until.ts'
@@ -73,7 +70,7 @@ export async function settled(redis: Redis, stream: string, timeoutMs?: number) 
 /** The newest events of a stream: ids, newest first. */
 export async function eventsOf(base: string, stream: string, limit = 200) {
   const provider = encodeURIComponent(`queue:${stream}`)
-  type Page = { readonly events: readonly { readonly id: number }[] }
+  type Page = { events: readonly { id: number }[] }
   const path = `/events?limit=${limit}&provider=${provider}`
   return (await apiOf(base)<Page>('GET', path)).json.events.map(({ id }) => id)
 }
@@ -92,7 +89,7 @@ export async function eventsWhen(base: string, stream: string, count: number, ti
 }
 
 /** The health probe's answer. */
-export async function healthOf(base: string): Promise<Readonly<Record<string, string>>> {
+export async function healthOf(base: string): Promise<Record<string, string>> {
   const answer = await request(`${base}/healthz`)
   return { ...answer.json<Record<string, string>>(), http: String(answer.status) }
 }
@@ -103,7 +100,7 @@ export type Reply = string | number | null | readonly Reply[]
 /** A Redis of our own, which a test may stop, crash, freeze and start. */
 export type Redis = {
   /** Address with the password. */
-  readonly url: string
+  url: string
   /** Runs one command on a connection of the test; bytes of a reply are read as UTF-8. */
   send(...command: readonly (string | Buffer)[]): Promise<Reply>
   /** SIGTERM saves and ends; SIGKILL is the crash: what was answered before it is kept (appendfsync). */

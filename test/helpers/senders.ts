@@ -1,8 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { enable, post, postForm, shownIn } from './hooks.ts'
-import type { Bytes, Fields } from './hooks.ts'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { enable, post, postForm, shownIn, type Bytes, type Fields } from './hooks.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 
 /** A fresh GATEHOUSE_SECRET_KEY. */

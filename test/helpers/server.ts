@@ -31,9 +31,9 @@ export type ServerOptions = {
 
 /** A running product. The addresses throw for a service that was not started. */
 export type TestServer = {
-  readonly hooks: string
-  readonly links: string
-  readonly ops: string
+  hooks: string
+  links: string
+  ops: string
   /** What it has logged so far, by line (JSON). */
   logs(): readonly string[]
   /** Ends it as SIGTERM does; rejects when it can't be closed. */

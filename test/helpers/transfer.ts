@@ -5,9 +5,9 @@ import type { Env } from './program.ts'
 
 /** How much to make. */
 export type SeedSize = {
-  readonly events: number
-  readonly links: number
-  readonly sessions: number
+  events: number
+  links: number
+  sessions: number
 }
 
 /** A day of sessions, one each half an hour, of which every sixth escalates to the next one. */

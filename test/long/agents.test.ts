@@ -12,19 +12,19 @@ import { startReceiver } from '../helpers/replays.ts'
 
 /** What the model of a headless agent does: it calls this tool once, and then answers. */
 type Script = {
-  readonly tool: string
-  readonly args: object
+  tool: string
+  args: object
   /** Stands in what the tool returns. */
-  readonly returns: string
-  readonly answer: string
+  returns: string
+  answer: string
 }
 
 /** A turn: a call of a tool, or the answer. */
-type Turn = { readonly args: object } | { readonly text: string }
+type Turn = { args: object } | { text: string }
 
 /** A protocol: its path, its name for our tool, and a turn as the events of its stream. */
 type Protocol = {
-  readonly path: RegExp
+  path: RegExp
   name(tool: string): string
   events(turn: Turn, name: string): readonly object[]
 }
@@ -147,8 +147,9 @@ const place = process.env['GATEHOUSE_TEST_AGENTS']
 const path = place === undefined ? '' : join(place, 'node_modules/.bin')
 
 /** How each real agent is told of its model; `home` is a folder that stands for its user's. */
-const AGENTS: Readonly<
-  Record<string, (url: string, home: string) => { env: Record<string, string>; args: string }>
+const AGENTS: Record<
+  string,
+  (url: string, home: string) => { env: Record<string, string>; args: string }
 > = {
   claude: (url) => ({
     env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'test-key-of-claude' },

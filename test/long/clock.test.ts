@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
@@ -8,8 +7,7 @@ import { follow } from '../helpers/replays.ts'
 import { apiOf } from '../helpers/api.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
-import { opsServer, startGate, trigger } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import { opsServer, startGate, trigger, type Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -18,8 +16,7 @@ import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 
 // While the server runs its clock is set forward and back, by hours, days and a year. Each time:
 // - ids go on in order, and the stream brings each event once, in order, without a gap;
@@ -187,7 +184,7 @@ async function logOf(base: string) {
 /** A server's wall clock, which a test sets while the server runs. */
 type SetClock = {
   /** Goes to the server's variables. */
-  readonly env: Readonly<Record<string, string>>
+  env: Record<string, string>
   /** From now on the clock is so far ahead of the right time; negative: behind. */
   set(aheadMs: number): void
 }

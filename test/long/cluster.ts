@@ -27,20 +27,20 @@ export type Fault = 'killed' | 'stopped' | 'cut off'
 
 /** A host of the cluster: etcd, Patroni and its PostgreSQL, with an account of their own. */
 export type Node = {
-  readonly name: string
+  name: string
   /** Its address: a database of it is `url(database)`. */
-  readonly host: string
+  host: string
   /** Breaks it; resolves with what mends it. */
   break(fault: Fault): () => void
 }
 
 /** Three hosts and an HAProxy, with the settings of `deploy/cluster`. */
 export type PatroniCluster = {
-  readonly nodes: readonly Node[]
+  nodes: readonly Node[]
   /** A database through HAProxy, at the leader. */
-  readonly url: string
+  url: string
   /** The same at the hosts themselves, without HAProxy. */
-  readonly direct: string
+  direct: string
   /** The host that is leader, and takes changes. */
   leader(): Promise<Node | undefined>
   /** Waits until all are there: a leader, a synchronous standby, and another one that streams. */
@@ -115,7 +115,7 @@ function startNode(
   t: Owner,
   folder: string,
   { name, host, uid }: (typeof HOSTS)[number],
-  passwords: Readonly<Record<string, string>>,
+  passwords: Record<string, string>,
 ): Node {
   const own = join(folder, name)
   mkdirSync(own)
@@ -212,7 +212,7 @@ function startAs(
   uid: number,
   name: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Record<string, string>,
 ): ChildProcess {
   const program = onPath(name)
   if (program === undefined) throw new Error(`${name} is missing`)

@@ -48,9 +48,9 @@ function fixture(name: string, description: string, answer: Answer, streams = fa
 }
 
 /** One block of a result, as MCP writes it. */
-type Content = JsonObject & { readonly type: string }
+type Content = JsonObject & { type: string }
 
-function toolContent(...content: readonly Content[]) {
+function toolContent(...content: Content[]) {
   return Buffer.from(`"content":${JSON.stringify(content)}`)
 }
 

@@ -5,8 +5,7 @@ import { promisify } from 'node:util'
 import { t } from 'tap'
 import { messageOf } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
-import { startModel } from '../helpers/model.ts'
-import type { Call } from '../helpers/model.ts'
+import { startModel, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
@@ -39,7 +38,7 @@ async function startPodman(t: Owner) {
   return {
     podman,
     socket,
-    run: (name: string, script: string, ...more: readonly string[]) =>
+    run: (name: string, script: string, ...more: string[]) =>
       podman(
         'run',
         '--detach',

@@ -1,21 +1,24 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, seedEmbedded } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
-import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Load } from '../helpers/deliveries.ts'
+import {
+  brokenOf,
+  createSender,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Load,
+} from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { linksServer, makeLink } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
+import { linksServer, makeLink, type Caller } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { lacksSmallDisks, smallDisk } from './small-disk.ts'
 import { until } from '../helpers/until.ts'
@@ -88,7 +91,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   noFailureIn(t, server)
 })
 
-await t.test('a PostgreSQL server', async (t: Test) => {
+await t.test('a PostgreSQL server', async (t) => {
   const disk = await smallDisk(t, POSTGRES_MIB)
   const cluster = await ownPostgres(t, disk)
   const sender = createSender()
@@ -104,7 +107,7 @@ await t.test('a PostgreSQL server', async (t: Test) => {
   noFailureIn(t, server)
 })
 
-await t.test('a file and a log that find no space', async (t: Test) => {
+await t.test('a file and a log that find no space', async (t) => {
   const disk = await smallDisk(t, 1)
   const env = await backends[1].env(t)
   const withoutLog = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
@@ -130,9 +133,9 @@ await t.test('a file and a log that find no space', async (t: Test) => {
 })
 
 type Story = {
-  readonly server: TestServer
-  readonly load: Load
-  readonly ann: Caller
+  server: TestServer
+  load: Load
+  ann: Caller
   fill(): void
   free(): void
 }

@@ -15,39 +15,39 @@ import { MODERN, modern, type Endpoint } from '../helpers/mcp.ts'
 /** A busy machine holds the thread, too: warnings of that would make the tests depend on time. */
 export const UNWATCHED = { GATEHOUSE_WATCHDOG_S: '0' }
 
-export type Headers = Readonly<Record<string, string>>
+export type Headers = Record<string, string>
 
 /** A request, before its caller's headers are added. */
 export type Sent = {
-  readonly route: Route
-  readonly path: string
-  readonly headers: Headers
-  readonly body: string | Uint8Array | undefined
-  readonly caller: string
+  route: Route
+  path: string
+  headers: Headers
+  body: string | Uint8Array | undefined
+  caller: string
   /** The body does not fit its schema, so that it must be refused. */
-  readonly mustFail: boolean
+  mustFail: boolean
   /** The path may lead to another route. */
-  readonly strays: boolean
+  strays: boolean
 }
 
 /** A running service, and what its declarations do not say. */
 export type Subject = {
-  readonly server: ServerProcess
-  readonly base: string
-  readonly routes: readonly Route[]
+  server: ServerProcess
+  base: string
+  routes: readonly Route[]
   /** Schemas of bodies that handlers read by themselves, by route: `POST /path`. */
-  readonly bodies: Readonly<Record<string, TSchema>>
+  bodies: Record<string, TSchema>
   /** By the name of a member or parameter; `links/:id` is the one below `/links/`. */
-  readonly known: Known
+  known: Known
   /** The headers of each caller. */
-  readonly callers: Readonly<Record<string, (sent: Sent) => Headers>>
+  callers: Record<string, (sent: Sent) => Headers>
   /** The caller who may do most on a route. */
-  readonly best: (route: Route) => string
+  best: (route: Route) => string
   /** Creates again what requests have removed. */
-  readonly refresh: () => Promise<void>
+  refresh: () => Promise<void>
   /** The schema of errors below a path, by media type. */
-  readonly faults: (path: string) => Readonly<Record<string, TSchema>>
-  readonly secrets: readonly string[]
+  faults: (path: string) => Record<string, TSchema>
+  secrets: readonly string[]
 }
 
 const RUNS = extent({

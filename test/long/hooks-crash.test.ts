@@ -1,12 +1,10 @@
-import { t } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { healthOf, queueEnv, settled, startRedis } from '../helpers/queue.ts'
-import type { Redis } from '../helpers/queue.ts'
+import { healthOf, queueEnv, settled, startRedis, type Redis } from '../helpers/queue.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Test } from 'tap'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
 import {
   addDestination,

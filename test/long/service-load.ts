@@ -1,35 +1,40 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { apiOf } from '../helpers/api.ts'
-import type { ApiResponse } from '../helpers/api.ts'
+import { apiOf, type ApiResponse } from '../helpers/api.ts'
 import type { Row } from '../helpers/backends.ts'
-import { brokenOf, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Load, Sender } from '../helpers/deliveries.ts'
+import {
+  brokenOf,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Load,
+  type Sender,
+} from '../helpers/deliveries.ts'
 import type { Owner } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
 
 /** Work for all three services that goes on until it is stopped, whatever is answered. */
 export type ServiceLoad = {
-  readonly deliveries: Load
+  deliveries: Load
   /** Slugs of links, observations of memories and ids of sessions that were acknowledged. */
-  readonly acked: {
-    readonly links: readonly string[]
-    readonly memories: readonly string[]
-    readonly sessions: readonly number[]
+  acked: {
+    links: readonly string[]
+    memories: readonly string[]
+    sessions: readonly number[]
   }
   /** All other answers of links and ops. */
-  readonly refused: readonly { readonly what: string; readonly answer: ApiResponse<unknown> }[]
+  refused: readonly { what: string; answer: ApiResponse<unknown> }[]
   /** Calls that got no answer. */
-  readonly unanswered: readonly string[]
+  unanswered: readonly string[]
   stop(): Promise<void>
 }
 
 /** How: `server` is asked before each call, because a restart changes it; `token` is for links. */
 export type ServiceLoadOptions = {
-  readonly server: () => TestServer
-  readonly sender: Sender
-  readonly token: string
+  server: () => TestServer
+  sender: Sender
+  token: string
 }
 
 type Call = [service: 'links' | 'ops', path: string, body: object]

@@ -12,11 +12,11 @@ import { ROOT, recordFolder, recordProcess, runFolder } from '../helpers/program
  */
 export type SmallDisk = {
   /** Its folder, for programs that run on it. */
-  readonly folder: string
+  folder: string
   /** The same folder, for the test itself. */
-  readonly seen: string
+  seen: string
   /** What a command that sees the disk begins with. */
-  readonly on: readonly string[]
+  on: readonly string[]
   /** Another program's file takes what is left. */
   fill(): void
   /** That file goes again. */

@@ -10,12 +10,12 @@ import { OPS_FAULTS } from './ops.ts'
 /** A small fault in the program, and the test that fails with it. */
 export type PlantedFault = {
   /** What the program does wrong then. */
-  readonly why: string
-  readonly path: string
+  why: string
+  path: string
   /** Stands in the file exactly once. */
-  readonly find: string
-  readonly replace: string
-  readonly test: string
+  find: string
+  replace: string
+  test: string
 }
 
 export const FAULTS: readonly PlantedFault[] = [

@@ -6,15 +6,15 @@ import { runFolder } from '../helpers/program.ts'
 
 /** A call of an API and its answer, both as they went over the wire; bodies are base64. */
 export type Exchange = {
-  readonly service: string
-  readonly method: string
+  service: string
+  method: string
   /** Path and query. */
-  readonly target: string
-  readonly headers: Readonly<Record<string, string | readonly string[]>>
-  readonly body: string
-  readonly status: number
-  readonly answerHeaders: IncomingHttpHeaders
-  readonly answer: string
+  target: string
+  headers: Record<string, string | readonly string[]>
+  body: string
+  status: number
+  answerHeaders: IncomingHttpHeaders
+  answer: string
 }
 
 const FILE = /^exchanges-\d+\.ndjson$/
@@ -52,7 +52,7 @@ export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'ta
 }
 
 /** What all test files of the run kept, by service. */
-export function exchangesOf(folder: string): Readonly<Record<string, readonly Exchange[]>> {
+export function exchangesOf(folder: string): Record<string, readonly Exchange[]> {
   const files = readdirSync(folder).filter((name) => FILE.test(name))
   const exchanges = files
     .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))

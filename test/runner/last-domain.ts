@@ -10,7 +10,7 @@ const live: Domain[] = []
  * that was made last. Of several that stand in line it may be another one, of the same file.
  */
 export class Domain {
-  readonly onerror: OnError
+  onerror: OnError
 
   constructor(onerror: OnError) {
     this.onerror = onerror

@@ -34,7 +34,7 @@ export function findLeaks(folder: string) {
 }
 
 /** A spelling of a secret; none is shorter than the eight bytes by which it is found. */
-type Needle = { readonly name: string; readonly bytes: Buffer }
+type Needle = { name: string; bytes: Buffer }
 
 const TABLE_BITS = 20
 
@@ -44,7 +44,7 @@ const TABLE_BITS = 20
  */
 function searcher(
   needles: readonly Needle[],
-): (content: Buffer) => readonly { readonly needle: Needle; readonly at: number }[] {
+): (content: Buffer) => readonly { needle: Needle; at: number }[] {
   const filter = new Uint8Array(1 << TABLE_BITS)
   const table = new Map<number, Needle[]>()
   for (const needle of needles) {

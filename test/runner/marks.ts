@@ -1,5 +1,5 @@
 /** What a file took: processor time is its own and that of the processes that it waited for. */
-export type FileCost = { readonly milliseconds: number; readonly cpuSeconds: number }
+export type FileCost = { milliseconds: number; cpuSeconds: number }
 
 const BEGIN = /^# file begins: (.+)$/
 const END = /^# file ends: (\d+) ms, CPU ([\d.]+) s$/

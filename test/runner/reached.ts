@@ -4,11 +4,11 @@ import { COMMANDS_SUFFIX } from '../helpers/cli.ts'
 
 /** A logged request, as far as it is read here. */
 type Logged = {
-  readonly request_id: string
-  readonly service: string
-  readonly method?: string
-  readonly route: string
-  readonly status: number
+  request_id: string
+  service: string
+  method?: string
+  route: string
+  status: number
 }
 
 const ANSWER = /^--- [A-Z]+ \d{3}$/

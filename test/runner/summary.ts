@@ -14,9 +14,9 @@ const ACCEPTED_REASONS: readonly RegExp[] = [
 
 /** What a run says at its end. */
 export type Summary = {
-  readonly lines: readonly string[]
+  lines: readonly string[]
   /** Skipped tests that count as failed. */
-  readonly unaccepted: number
+  unaccepted: number
 }
 
 /**
@@ -28,7 +28,7 @@ export function summarize(results: readonly FileResult[], isCi: boolean): Summar
   const skips = results.flatMap(({ name, skips }) =>
     skips.map((skip) => ({ file: name, ...skip })),
   )
-  const isAccepted = ({ reason }: { readonly reason: string }) =>
+  const isAccepted = ({ reason }: { reason: string }) =>
     !isCi || ACCEPTED_REASONS.some((accepted) => accepted.test(reason))
   const lines = [
     ...costLines(results),

@@ -68,7 +68,7 @@ export const deploymentParts = {
   prometheus: program('Prometheus', 'prometheus'),
   pgbouncer: program('PgBouncer', 'pgbouncer'),
   zsh: program('zsh', 'zsh'),
-} satisfies Readonly<Record<string, SystemPart>>
+} satisfies Record<string, SystemPart>
 
 /** The same for what runs in the long suite alone. */
 export const longParts = {
@@ -98,16 +98,16 @@ export const longParts = {
     ['podman', 'runc', 'busybox'],
     ['podman', 'runc', 'busybox-static'],
   ),
-} satisfies Readonly<Record<string, SystemPart>>
+} satisfies Record<string, SystemPart>
 
 /** For `skip`: why a test can't run without these parts; false when they are there. */
-export function lacks(...parts: readonly SystemPart[]) {
+export function lacks(...parts: SystemPart[]) {
   const missing = parts.filter((part) => part.find() === undefined).map(({ name }) => name)
   return missing.length > 0 && `missing: ${missing.join(', ')}`
 }
 
 /** Where parts are installed: whether we are root there, and the path of its apt-get, if it has one. */
-export type Host = { readonly isRoot: boolean; readonly aptGet: string | undefined }
+export type Host = { isRoot: boolean; aptGet: string | undefined }
 
 /**
  * Installs the parts that are missing where it may (root on Debian), one package at a time: one that apt does not
