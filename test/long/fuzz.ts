@@ -9,7 +9,16 @@ import { request, type Response } from '../helpers/http.ts'
 import { extent, ROOT } from '../helpers/program.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
 import { newSeed } from '../helpers/until.ts'
-import { hasMembers, MARKER, nearlyValid, ODD, oddText, valid, type Known } from './fuzz-values.ts'
+import {
+  hasMembers,
+  MARKER,
+  nearlyValid,
+  ODD,
+  oddText,
+  valid,
+  type Known,
+  type Shape,
+} from './fuzz-values.ts'
 import { MODERN, modern, type Endpoint } from '../helpers/mcp.ts'
 
 /** A busy machine holds the thread, too: warnings of that would make the tests depend on time. */
@@ -59,6 +68,15 @@ const JSON_TYPE = 'application/json'
 /** Paths for programs: their errors are never pages. */
 const NO_PAGES = /^\/(?:api\/v1|v1|webhooks)\//
 const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+/** What is the same on each service. */
+const DOCS: Known = {
+  'docs/:name': fc.constant('security'),
+  'decisions/:name': fc.constant('002-directory-lock'),
+  'pictures/:name': fc.constant('hooks-home.png'),
+}
+/** Where the parts of a form with a file end. */
+const BOUNDARY = '-fuzz-'
 
 const ENDINGS = [...ODD.endings, 'x'.repeat(9_000)]
 const ODD_TYPES = ['', JSON_TYPE, FORM_TYPE, 'text/plain', 'application/json; charset=utf-16', ';']
@@ -154,7 +172,8 @@ function validRequest(route: Route, subject: Subject) {
   const params = path.split('/').map((part, at, parts) => {
     if (!part.startsWith(':')) return fc.constant(part)
     const name = part.slice(1)
-    const value = known[`${parts[at - 1]}/${part}`] ?? known[name]
+    const place = `${parts[at - 1]}/${part}`
+    const value = DOCS[place] ?? known[place] ?? known[name]
     return (value ?? valid(route.params?.[name] ?? { type: 'string' }, known)).map(encode)
   })
   return fc
@@ -272,9 +291,9 @@ function* brokenPromises(answer: Response, sent: Sent, subject: Subject) {
   }
   const shown = JSON.stringify(headers) + text
   if (subject.secrets.some((secret) => shown.includes(secret))) yield 'it shows a secret'
-  const inside = /^text\/(?:javascript|css)/.test(type)
-    ? undefined
-    : INSIDES.find((one) => one.test(shown))
+  // The documentation has such names by right.
+  const mayName = /^text\/(?:javascript|css)/.test(type) || sent.path.startsWith('/-/docs/')
+  const inside = mayName ? undefined : INSIDES.find((one) => one.test(shown))
   if (inside !== undefined) yield `it shows what is inside: ${inside.exec(shown)?.[0]}`
   if (status >= 400 && (type !== 'text/html' || NO_PAGES.test(sent.path))) {
     const schema = subject.faults(sent.path)[type]
@@ -301,13 +320,28 @@ function isOperation(route: Route): route is Operation {
 
 function typeOf(route: Route) {
   const isJson = isOperation(route) || /^\/(?:v1|mcp|webhooks)\//.test(route.path)
-  return isJson ? JSON_TYPE : FORM_TYPE
+  if (isJson) return JSON_TYPE
+  return hasFile(route) ? `multipart/form-data; boundary=${BOUNDARY}` : FORM_TYPE
+}
+
+function hasFile({ body }: Route) {
+  const { properties = {} }: Shape = body ?? {}
+  return Object.values(properties).some((schema) => 'contentEncoding' in schema)
 }
 
 function encodeBody(route: Route, value: unknown) {
   if (typeof value === 'string' || typeOf(route) === JSON_TYPE)
     return typeof value === 'string' ? value : JSON.stringify(value)
-  return fieldsOf(value)
+  return hasFile(route) ? partsOf(value) : fieldsOf(value)
+}
+
+function partsOf(value: unknown) {
+  const parts = Object.entries(Object(value)).map(([name, one]) => {
+    const file = name === 'file' ? '; filename="links.csv"' : ''
+    const head = `Content-Disposition: form-data; name="${name}"${file}`
+    return `--${BOUNDARY}\r\n${head}\r\n\r\n${String(one)}\r\n`
+  })
+  return `${parts.join('')}--${BOUNDARY}--\r\n`
 }
 
 /** As forms and queries are written: a list is a field for each item. */
