@@ -163,6 +163,7 @@ await eachBackend(
         ...Object.fromEntries(receivers.map((path) => [`POST ${path}`, Delivery])),
         // What else the API shows is read-only.
         'PUT /api/v1/destinations/:name': Type.Object({ url: Type.Literal(NOBODY) }),
+        'PUT /api/v1/searches/:id': Type.Object({ name: Type.String() }),
         'POST /mcp/:endpoint': await toolCalls(endpoint),
       },
       known: {
