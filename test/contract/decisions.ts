@@ -2,14 +2,12 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { apiOf } from '../helpers/api.ts'
-import { addProvider, post } from '../helpers/hooks.ts'
-import type { Ack } from '../helpers/hooks.ts'
+import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
 import type { TestServer } from '../helpers/server.ts'
-import { unbound } from './frame.ts'
-import type { Check, Contract } from './frame.ts'
+import { unbound, type Check, type Contract } from './frame.ts'
 
 type ServerCheck = Check<TestServer>
 
@@ -64,7 +62,7 @@ const bomb: ServerCheck = async (t, { hooks }) => {
   ] as const) {
     const body = gzipSync(JSON.stringify({ mark: pad, pad: 'x'.repeat(pad) }))
     const { id } = (await post(hooks, 'generic/bombs', body, zipped)).json<Ack>()
-    type Found = { readonly events: readonly unknown[] }
+    type Found = { events: readonly unknown[] }
     const { json } = await api<Found>('GET', `/events?provider=generic:bombs&json=mark=${pad}`)
     t.equal(json.events.length, found, `${pad}`)
     const payload = body.toString('base64')

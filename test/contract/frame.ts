@@ -8,12 +8,10 @@ export type Check<Face> = (t: Test, face: Face) => Promise<unknown>
 export type Elsewhere = `test/${string}.test.ts > ${string}`
 
 /** Why a sentence asks for nothing that a client could see. */
-export type Unbound = { readonly why: string }
+export type Unbound = { why: string }
 
 /** Beginnings of sentences, by the beginning of their section, with what shows that they are kept. */
-export type Contract<Face> = Readonly<
-  Record<string, Readonly<Record<string, Check<Face> | Elsewhere | Unbound>>>
->
+export type Contract<Face> = Record<string, Record<string, Check<Face> | Elsewhere | Unbound>>
 
 /** Says why a sentence has no check. */
 export function unbound(why: string): Unbound {
@@ -21,11 +19,7 @@ export function unbound(why: string): Unbound {
 }
 
 /** Runs the checks of a contract in turn; one that several sentences share runs once. */
-export async function checkRows<Face>(
-  t: Test,
-  contract: Contract<Face>,
-  face: Face,
-): Promise<void> {
+export async function checkRows<Face>(t: Test, contract: Contract<Face>, face: Face) {
   const done = new Set<unknown>()
   for (const [section, rows] of Object.entries(contract)) {
     for (const [says, proof] of Object.entries(rows)) {
@@ -37,7 +31,7 @@ export async function checkRows<Face>(
 }
 
 /** Members that the contracts do not have, each with the file of docs/ that decides it. */
-export type Additions = Readonly<Record<string, string>>
+export type Additions = Record<string, string>
 
 /**
  * Checks the members of a value. It must have those that these sections of a contract declare, each of the
@@ -49,7 +43,7 @@ export function hasMembers(
   page: string,
   sections: string | readonly string[],
   added: Additions = {},
-): void {
+) {
   const given = new Map(Object.entries(value ?? {}))
   for (const section of [sections].flat()) {
     for (const { name, type } of membersOf(page, section)) {
@@ -62,7 +56,7 @@ export function hasMembers(
   t.same(others, [], `${sections} has no other members`)
 }
 
-function isOfType(value: unknown, type: string): boolean {
+function isOfType(value: unknown, type: string) {
   if (value === null) return type.includes('null')
   if (/integer|int64/.test(type)) return Number.isSafeInteger(value)
   if (/number/.test(type)) return typeof value === 'number'

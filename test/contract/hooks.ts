@@ -15,10 +15,10 @@ export const ADDED = {
 
 /** The hooks service with the generic providers `ci` and `anybody`. */
 export type HooksFace = {
-  readonly base: string
-  readonly api: Api
+  base: string
+  api: Api
   /** The token of `ci`. */
-  readonly token: string
+  token: string
 }
 
 /** Makes what the rows of hooks need. */
@@ -69,7 +69,7 @@ const streams: HooksCheck = async (t, { base }) => {
 }
 
 const providers: HooksCheck = async (t, { api }) => {
-  type Page = { readonly providers: readonly object[] }
+  type Page = { providers: readonly object[] }
   const { json, text } = await api<Page>('GET', '/providers')
   for (const one of json.providers) hasMembers(t, one, 'hooks', 'ProviderStatus')
   for (const secret of Object.values(SECRETS)) t.notOk(text.includes(secret))

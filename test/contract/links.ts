@@ -22,12 +22,12 @@ export const ADDED = {
 
 /** The links service, and people who call it. */
 export type LinksFace = {
-  readonly base: string
+  base: string
   /** Without a token. */
-  readonly nobody: Caller['api']
-  readonly ann: Caller
-  readonly bob: Caller
-  readonly root: Caller
+  nobody: Caller['api']
+  ann: Caller
+  bob: Caller
+  root: Caller
 }
 
 /** Makes the people whom the rows of links need. */
@@ -45,10 +45,10 @@ export async function openLinks(server: TestServer, env: Env): Promise<LinksFace
 type Face = LinksFace
 type LinksCheck = Check<LinksFace>
 type Page = {
-  readonly links: readonly Link[]
-  readonly tags: readonly { readonly slug: string; readonly link_count: number }[]
-  readonly users: readonly { readonly id: string; readonly email: string }[]
-  readonly next_cursor: string | null
+  links: readonly Link[]
+  tags: readonly { slug: string; link_count: number }[]
+  users: readonly { id: string; email: string }[]
+  next_cursor: string | null
 }
 
 const FORBIDDEN = [403, 'FORBIDDEN'] as const
@@ -72,7 +72,7 @@ function ownLink({ ann }: Face, fields: object = {}): Promise<Link> {
   return makeLink(ann, `contract-${made}`, { ...fields })
 }
 
-function isLink(t: Test, answer: ApiResponse<unknown>, status = 200): void {
+function isLink(t: Test, answer: ApiResponse<unknown>, status = 200) {
   t.equal(answer.status, status)
   hasMembers(t, answer.json, 'links', 'Link', ADDED.Link)
 }

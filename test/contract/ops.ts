@@ -27,12 +27,12 @@ import { hasMembers, unbound, type Check, type Contract } from './frame.ts'
 export const ADDED = {} as const
 
 /** The ops service with a model that writes briefs; sessions are the probe's and end by themselves. */
-export type OpsFace = OpsServer & { readonly briefs: Model }
+export type OpsFace = OpsServer & { briefs: Model }
 
 const [, postgres] = backends
 
 /** Variables that the checks need, and the model that they name. */
-export async function opsEnv(t: Test): Promise<{ readonly env: Env; readonly briefs: Model }> {
+export async function opsEnv(t: Test): Promise<{ env: Env; briefs: Model }> {
   const briefs = await startBriefs(t)
   const OPS_INVENTORY = await inventoryFile(t, { services: [] })
   return { briefs, env: { ...briefs.env, OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY } }
@@ -46,8 +46,7 @@ export async function openOps(server: TestServer, env: Env, briefs: Model): Prom
 }
 
 type Face = OpsFace
-type Detail = Session &
-  Readonly<Record<'parent_session' | 'child_sessions' | 'chain_cost', unknown>>
+type Detail = Session & Record<'parent_session' | 'child_sessions' | 'chain_cost', unknown>
 type OpsCheck = Check<OpsFace>
 
 const NOTE = { category: 'contract', observation: 'seen' }
@@ -75,7 +74,7 @@ const TIER = 'test/ops/alerts/webhook-briefs.test.ts > tier: read, clamped and t
 const COOLDOWNS = 'test/ops/api.test.ts > cooldowns: the last 24 hours, the newest action first'
 
 /** Runs this while a session runs that nothing ends. */
-async function whileRunning(face: Face, during: () => Promise<unknown>): Promise<void> {
+async function whileRunning(face: Face, during: () => Promise<unknown>) {
   const id = await beginByHand(postgres, face.env)
   await during()
   await endByHand(postgres, face.env, id, 'completed')
@@ -90,7 +89,7 @@ async function listOf(t: Test, api: Api, name: string, section: string) {
   return rows
 }
 
-function isError(t: Test, answer: ApiResponse<unknown>, status: number): void {
+function isError(t: Test, answer: ApiResponse<unknown>, status: number) {
   refuses(t, answer, [status])
   t.equal(answer.headers['content-type'], 'application/json')
 }

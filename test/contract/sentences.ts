@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import { ROOT } from '../helpers/program.ts'
 
 /** A sentence of a contract; a row of a table is one, its cells apart by ` | `. */
-export type Sentence = { readonly section: string; readonly text: string }
+export type Sentence = { section: string; text: string }
 
 /** A member of an answer, and what the contract says of its value. */
-export type Member = { readonly name: string; readonly type: string }
+export type Member = { name: string; type: string }
 
 /**
  * The sentences of a page, by its sections. A table of fields is one sentence, its head: the members are
  * read from it. What ends with a colon introduces, as words in bold do that are a whole sentence; what ends
  * with "not shown." binds nothing.
  */
-export function sentencesOf(page: string): readonly Sentence[] {
+export function sentencesOf(page: string) {
   return blocksOf(page).flatMap(({ section, lines }) =>
     textsOf(lines)
       .filter((text) => !/:$|not shown\.$|^\*\*[^*]+\.\*\*$/.test(text))
@@ -22,7 +22,7 @@ export function sentencesOf(page: string): readonly Sentence[] {
 }
 
 /** The members that the section with this beginning declares, in a table of fields or in a sentence. */
-export function membersOf(page: string, section: string): readonly Member[] {
+export function membersOf(page: string, section: string) {
   const blocks = blocksOf(page).filter((block) => block.section.startsWith(section))
   const table = blocks.find(({ lines }) => isFields(lines))
   if (table !== undefined) {
@@ -37,10 +37,8 @@ export function membersOf(page: string, section: string): readonly Member[] {
   return found.map(([, name = '', type = '']) => ({ name, type }))
 }
 
-type Block = { readonly section: string; readonly lines: readonly string[] }
-
 /** Tables, items of lists and paragraphs. */
-function blocksOf(page: string): readonly Block[] {
+function blocksOf(page: string) {
   const text = readFileSync(join(ROOT, `docs/contract/${page}.md`), 'utf8')
   const blocks: { section: string; lines: string[] }[] = []
   let section = ''
@@ -58,15 +56,15 @@ function blocksOf(page: string): readonly Block[] {
   return blocks
 }
 
-function isItem(line: string): boolean {
+function isItem(line: string) {
   return /^ *(-|\d+\.) /.test(line)
 }
 
-function isFields(lines: readonly string[]): boolean {
+function isFields(lines: readonly string[]) {
   return lines[0]?.startsWith('| Field |') === true
 }
 
-function textsOf(lines: readonly string[]): readonly string[] {
+function textsOf(lines: readonly string[]) {
   const [first = ''] = lines
   if (isFields(lines)) return [cellsOf(first).join(' | ')]
   if (first.startsWith('|')) return lines.slice(2).map((line) => cellsOf(line).join(' | '))
@@ -74,7 +72,7 @@ function textsOf(lines: readonly string[]): readonly string[] {
   return text.replace(/^(-|\d+\.) /, '').split(/(?<=\.\**) +(?=[A-Z`*(])/)
 }
 
-function cellsOf(line: string): readonly string[] {
+function cellsOf(line: string) {
   return line
     .split('|')
     .slice(1, -1)

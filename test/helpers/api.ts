@@ -1,6 +1,5 @@
 import { parse } from 'yaml'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 
 /**
@@ -15,7 +14,7 @@ export type Api = <T = unknown>(
 ) => Promise<ApiResponse<T>>
 
 /** An answer; `json`, of the type that the test then checks, is undefined when it has no JSON. */
-export type ApiResponse<T> = Omit<Response, 'json'> & { readonly json: T }
+export type ApiResponse<T> = Omit<Response, 'json'> & { json: T }
 
 /** Calls the API of the service at `base`, with a token or without one. */
 export function apiOf(base: string, token?: string): Api {
@@ -56,36 +55,32 @@ function parsed(text: string): unknown {
 
 /** The parts of an OpenAPI document that tests look at. */
 export type Document = {
-  readonly openapi: string
-  readonly info: { readonly title: string; readonly version: string }
-  readonly servers: readonly { readonly url: string }[]
-  readonly security: unknown
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>
-  readonly components: {
-    readonly schemas: Readonly<Record<string, Schema>>
-    readonly responses: Readonly<
-      Record<
-        string,
-        { readonly content: { readonly 'application/json': { readonly schema: Schema } } }
-      >
-    >
-    readonly securitySchemes: unknown
+  openapi: string
+  info: { title: string; version: string }
+  servers: readonly { url: string }[]
+  security: unknown
+  paths: Record<string, Record<string, Described>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, { content: { readonly 'application/json': { schema: Schema } } }>
+
+    securitySchemes: unknown
   }
 }
 
 /** An operation as a document has it. */
 export type Described = {
-  readonly operationId: string
-  readonly security?: readonly unknown[]
-  readonly requestBody?: unknown
-  readonly responses: Readonly<Record<string, { readonly $ref?: string }>>
+  operationId: string
+  security?: readonly unknown[]
+  requestBody?: unknown
+  responses: Record<string, { $ref?: string }>
 }
 
 type Schema = {
-  readonly $ref?: string
-  readonly properties?: Readonly<Record<string, Schema>>
-  readonly allOf?: readonly Schema[]
-  readonly enum?: readonly string[]
+  $ref?: string
+  properties?: Record<string, Schema>
+  allOf?: readonly Schema[]
+  enum?: readonly string[]
 }
 
 /** Reads a document. */
@@ -95,9 +90,9 @@ export function openApiOf(text: string): Document {
 
 /** Every operation with its method in capitals and its path. */
 export function operationsOf({ paths }: Document): readonly {
-  readonly method: string
-  readonly path: string
-  readonly operation: Described
+  method: string
+  path: string
+  operation: Described
 }[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({

@@ -5,7 +5,7 @@ import type { Env } from './program.ts'
 export { expectStatus as answers } from './refusals.ts'
 
 /** A line of `gatehouse audit --json`. */
-export type AuditLine = Readonly<Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>>
+export type AuditLine = Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>
 
 /** What is done, and the lines that it leaves, as `ACTOR: ACTION SUBJECT`; none where it is refused. */
 export type Step = readonly [
@@ -21,10 +21,7 @@ export const ANN = { 'Remote-Email': 'ann@example.com' } as const
 export const PROXIED: Env = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
 
 /** The lines that the command prints, newest first. */
-export async function auditOf(
-  env: Env,
-  ...flags: readonly string[]
-): Promise<readonly AuditLine[]> {
+export async function auditOf(env: Env, ...flags: string[]) {
   const { code, stdout, stderr } = await runCli(['audit', '--json', ...flags], { env })
   if (code !== 0) throw new Error(`audit ended with ${code}: ${stderr}`)
   const lines = stdout.split('\n').slice(0, -1)
@@ -32,12 +29,7 @@ export async function auditOf(
 }
 
 /** Does one thing after the other, and compares the lines that each leaves in the audit of a service. */
-export async function changesLeave(
-  t: Test,
-  env: Env,
-  service: string,
-  steps: readonly Step[],
-): Promise<void> {
+export async function changesLeave(t: Test, env: Env, service: string, steps: readonly Step[]) {
   const all = async () => await auditOf(env, '--service', service, '--limit', '1000')
   let known = (await all()).length
   for (const [what, act, ...expected] of steps) {
@@ -52,7 +44,7 @@ export async function changesLeave(
 }
 
 /** A command that must end with this code; what it prints may hold a secret. */
-export async function command(env: Env, code: number, ...words: readonly string[]): Promise<void> {
+export async function command(env: Env, code: number, ...words: string[]) {
   const ended = await runCli(words, { env, secretShown: true })
   if (ended.code === code) return
   throw new Error(`${words.join(' ')} ended with ${ended.code}: ${ended.stderr}`)

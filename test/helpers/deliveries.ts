@@ -10,10 +10,10 @@ import { secret, transcript } from './secrets.ts'
 
 /** A signed body with its delivery id, ready to be sent to `/webhooks/code_host`. */
 export type Delivery = {
-  readonly id: string
-  readonly body: string
-  readonly sha256: string
-  readonly headers: Readonly<Record<string, string>>
+  id: string
+  body: string
+  sha256: string
+  headers: Record<string, string>
 }
 
 /** What the server promised to keep: the id that it gave to a delivery, and the body's hash. */
@@ -21,17 +21,17 @@ export type Acked = { id: number; delivery: string; sha256: string }
 
 /** An answer as far as load looks at it; `ms` is how long the sender waited. */
 export type Answer = {
-  readonly status: number
-  readonly ms: number
-  readonly type: string
-  readonly retryAfter: string | undefined
-  readonly connection: string | undefined
-  readonly text: string
+  status: number
+  ms: number
+  type: string
+  retryAfter: string | undefined
+  connection: string | undefined
+  text: string
 }
 
 /** A sender that the server knows by the variables in `env`. */
 export type Sender = {
-  readonly env: Env
+  env: Env
   /** One signed body for each delivery. */
   delivery(options?: { type?: string; size?: number }): Promise<Delivery>
   /** The same body under `count` delivery ids: signed once, for throughput. */
@@ -46,7 +46,7 @@ export function createSender(): Sender {
   async function deliveries(
     count: number,
     { type = 'push', size = 0 }: { type?: string; size?: number } = {},
-  ): Promise<Delivery[]> {
+  ) {
     const padding = randomBytes(Math.ceil(size / 2))
       .toString('hex')
       .slice(0, size)
@@ -71,19 +71,14 @@ export function createSender(): Sender {
 }
 
 /** Connections that are used again; they are closed with the test. */
-export function keepAlive(t: Owner, sockets: number): Agent {
+export function keepAlive(t: Owner, sockets: number) {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets })
   t.teardown(() => agent.destroy())
   return agent
 }
 
 /** Sends a delivery and waits for its answer; an error when the server gave none within the limit. */
-export function send(
-  agent: Agent,
-  base: string,
-  { body, headers }: Delivery,
-  timeoutMs = 30_000,
-): Promise<Answer> {
+export function send(agent: Agent, base: string, { body, headers }: Delivery, timeoutMs = 30_000) {
   const done = Promise.withResolvers<Answer>()
   const started = performance.now()
   const signal = AbortSignal.timeout(timeoutMs)
@@ -105,7 +100,7 @@ export function send(
 }
 
 /** What an accepted delivery was promised. */
-export function ackOf({ id, sha256 }: Delivery, { text }: Answer): Acked {
+export function ackOf({ id, sha256 }: Delivery, { text }: Answer) {
   const ack: { id: number } = JSON.parse(text)
   return { id: ack.id, delivery: id, sha256 }
 }
@@ -116,11 +111,11 @@ export async function sendAll(
   bases: readonly string[],
   deliveries: readonly Delivery[],
   senders = 32,
-): Promise<readonly Acked[]> {
+) {
   const agent = keepAlive(t, senders)
   const acked: Acked[] = []
   let next = 0
-  async function work(): Promise<void> {
+  async function work() {
     for (let at = next++; at < deliveries.length; at = next++) {
       const [base, delivery] = [bases[at % bases.length], deliveries[at]]
       if (base === undefined || delivery === undefined) return
@@ -136,13 +131,13 @@ export async function sendAll(
 /** Senders that go on until they are stopped, whatever they are answered. */
 export type Load = {
   /** Every promise so far. */
-  readonly acked: readonly Acked[]
+  acked: readonly Acked[]
   /** SHA-256 of every body that was sent, by delivery id. */
-  readonly sent: ReadonlyMap<string, string>
+  sent: ReadonlyMap<string, string>
   /** Every other answer so far. */
-  readonly refused: readonly Answer[]
+  refused: readonly Answer[]
   /** Requests that got no answer so far: the server went away, or it was too late. */
-  readonly unanswered: readonly Error[]
+  unanswered: readonly Error[]
   /** The last request of each sender is answered. */
   stop(): Promise<void>
 }
@@ -171,7 +166,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   const sent = new Map<string, string>()
   let stopped = false
 
-  async function work(): Promise<void> {
+  async function work() {
     while (!stopped) {
       const delivery = await sender.delivery({ size })
       sent.set(delivery.id, delivery.sha256)
@@ -189,7 +184,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   }
 
   const working = Promise.all(Array.from({ length: senders }, work))
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     await working
   }
@@ -201,10 +196,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
 export type Stored = { id: number; delivery: string; sha256: string; isWhole: boolean }
 
 /** Every stored event by delivery id; on embedded only while no server runs. */
-export async function storedEvents(
-  backend: Pick<Backend, 'query'>,
-  env: Env,
-): Promise<ReadonlyMap<string, Stored>> {
+export async function storedEvents(backend: Pick<Backend, 'query'>, env: Env) {
   const text = `select id, external_id, encode(sha256(payload), 'hex') as sha256,
                        body_check, payload
                   from hooks.events`
@@ -220,7 +212,7 @@ export async function storedEvents(
 }
 
 /** What was promised and is not there, byte for byte and under its id. */
-export function lostOf(acked: readonly Acked[], stored: ReadonlyMap<string, Stored>): Acked[] {
+export function lostOf(acked: readonly Acked[], stored: ReadonlyMap<string, Stored>) {
   return acked.filter(({ id, delivery, sha256 }) => {
     const row = stored.get(delivery)
     return row === undefined || row.id !== id || row.sha256 !== sha256
@@ -228,17 +220,14 @@ export function lostOf(acked: readonly Acked[], stored: ReadonlyMap<string, Stor
 }
 
 /** Rows that are not whole: other bytes than were sent, or other ones than the row's checksum says. */
-export function brokenOf(
-  sent: ReadonlyMap<string, string>,
-  stored: ReadonlyMap<string, Stored>,
-): Stored[] {
+export function brokenOf(sent: ReadonlyMap<string, string>, stored: ReadonlyMap<string, Stored>) {
   return [...stored.values()].filter(
     ({ delivery, sha256, isWhole }) => !isWhole || sha256 !== sent.get(delivery),
   )
 }
 
 /** Value of a sample in the text of `/metrics`; undefined when it is not there. */
-export function metricOf(text: string, name: string): number | undefined {
+export function metricOf(text: string, name: string) {
   const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `))
   return line === undefined ? undefined : Number(line.slice(name.length + 1).split(' ')[0])
 }

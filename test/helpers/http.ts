@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { request as send } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { request as send, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
@@ -14,7 +13,7 @@ export type RequestOptions = {
   /** The request's target as it goes over the wire, where a URL would change it (`/a/../b`). */
   path?: string
   /** An array sends the header once for each value. `Host` and `Origin` may be anything. */
-  headers?: Readonly<Record<string, string | readonly string[]>>
+  headers?: Record<string, string | readonly string[]>
   /** Bytes with a length; an array is sent chunked, piece by piece. */
   body?: string | Uint8Array | readonly (string | Uint8Array)[]
   /** The response shows a secret by design: keep it out of the transcript. */
@@ -33,11 +32,11 @@ export type RequestOptions = {
 
 /** A whole response. Header names are lower-case in `headers`, as sent in `rawHeaders`. */
 export type Response = {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
-  readonly rawHeaders: readonly string[]
-  readonly body: Buffer
-  readonly text: string
+  status: number
+  headers: IncomingMessage['headers']
+  rawHeaders: readonly string[]
+  body: Buffer
+  text: string
   /** The body read as JSON, of the type that the test then checks. */
   json<T = unknown>(): T
 }
@@ -47,7 +46,7 @@ const RECORDED_BYTES = 1 << 20
 const LONG_BYTES = 1_000
 
 /** Sends one request on a connection of its own and reads the whole response. */
-export function request(url: string, options: RequestOptions = {}): Promise<Response> {
+export function request(url: string, options: RequestOptions = {}) {
   const { method = 'GET', path, body, timeoutMs = 60_000, socketPath, localAddress } = options
   const done = Promise.withResolvers<Response>()
   const limit = AbortSignal.timeout(timeoutMs)
@@ -91,7 +90,7 @@ function isPieces(body: RequestOptions['body']): body is readonly (string | Uint
   return Array.isArray(body)
 }
 
-async function read(incoming: IncomingMessage, streamHead = false): Promise<Response> {
+async function read(incoming: IncomingMessage, streamHead = false) {
   const chunks: Buffer[] = []
   const streams = incoming.headers['content-type']?.startsWith('text/event-stream') === true
   if (streamHead && streams) incoming.destroy()
@@ -110,7 +109,7 @@ async function read(incoming: IncomingMessage, streamHead = false): Promise<Resp
 }
 
 /** For the check of an API against its document, which has no HEAD: it is GET without a body. */
-function keep(url: string, method: string, options: RequestOptions, answer: Response): void {
+function keep(url: string, method: string, options: RequestOptions, answer: Response) {
   const { headers = {}, body = '' } = options
   const pieces = isPieces(body) ? body : [body]
   recordExchange(url, {
@@ -127,7 +126,7 @@ function keep(url: string, method: string, options: RequestOptions, answer: Resp
 const recorded = new Set<string>()
 
 /** Only the answer: the request's address may hold a token by right. */
-function record(method: string, response: Response, secretShown: boolean): void {
+function record(method: string, response: Response, secretShown: boolean) {
   if (secretShown) return
   const pairs = response.rawHeaders.map((text, at) => text + (at % 2 === 0 ? ': ' : '\n'))
   const head = Buffer.from(`\n--- ${method} ${response.status}\n${pairs.join('')}\n`)
@@ -153,7 +152,7 @@ export async function rawExchange(
   port: number,
   content: Piece | readonly Piece[],
   { host = '127.0.0.1', timeoutMs = 30_000, until = () => false }: RawOptions = {},
-): Promise<RawResult> {
+) {
   const chunks: Buffer[] = []
   const done = Promise.withResolvers<boolean>()
   const socket = connect({ host, port, noDelay: true })
@@ -183,7 +182,7 @@ export async function rawExchange(
  * How many requests of a route, by its pattern, a server has answered with a status. The log leaves out refusals
  * that repeat within a second; the metrics count all.
  */
-export async function countAnswers(base: string, route: string, status: number): Promise<number> {
+export async function countAnswers(base: string, route: string, status: number) {
   const { text } = await request(`${base}/metrics`)
   const samples = readOpenMetrics(text).get('gatehouse_http_requests')?.samples ?? []
   const found = samples.find(
@@ -193,6 +192,6 @@ export async function countAnswers(base: string, route: string, status: number):
 }
 
 /** The path that a reply leads to, without the query that says what was done. */
-export function leadsTo({ headers }: Pick<Response, 'headers'>): string {
+export function leadsTo({ headers }: Pick<Response, 'headers'>) {
   return String(headers.location).split('?')[0] ?? ''
 }

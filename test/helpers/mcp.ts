@@ -1,13 +1,12 @@
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 import { postForm } from './hooks.ts'
 
 /** An endpoint of the tool protocol, and its token. */
-export type Endpoint = { readonly url: string; readonly token: string }
+export type Endpoint = { url: string; token: string }
 
 /** A JSON object of an answer; what a test reads out of it, it checks. */
-export type Json = { readonly [name: string]: Json } & { readonly length?: number }
+export type Json = { [name: string]: Json } & { length?: number }
 
 /** The newest revision, whose requests are complete in themselves. */
 export const MODERN = '2026-07-28'
@@ -23,8 +22,8 @@ export const META = {
 export async function addEndpoint(
   base: string,
   name: string,
-  fields: Readonly<Record<string, string>> = {},
-): Promise<Endpoint> {
+  fields: Record<string, string> = {},
+) {
   const page = await postForm(base, '/settings/endpoints', { name, ...fields })
   if (page.status !== 200)
     throw new Error(`making an endpoint answered ${page.status}: 200 expected`)
@@ -32,12 +31,12 @@ export async function addEndpoint(
 }
 
 /** The token of a new endpoint. */
-export function endpointToken(page: Response): string {
+export function endpointToken(page: Response) {
   return shownToken(page, 'endpoint-token')
 }
 
 /** The token that a page shows once, in the box with this id; it is registered as a secret. */
-export function shownToken({ text }: Response, id: string): string {
+export function shownToken({ text }: Response, id: string) {
   const token = new RegExp(`id="${id}"[^>]*><code>([\\w-]{43})<`).exec(text)?.[1]
   if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
   return keepSecret(id, token)
@@ -50,7 +49,7 @@ export function postRaw(
   { url, token }: Endpoint,
   body: NonNullable<RequestOptions['body']>,
   headers: Headers = {},
-): Promise<Response> {
+) {
   const all = { 'Content-Type': 'application/json', Authorization: `Bearer ${token}`, ...headers }
   return request(url, { method: 'POST', headers: all, body, timeoutMs: 60_000 })
 }
@@ -61,7 +60,7 @@ export function legacy(
   method: string,
   params: object = {},
   headers: Headers = {},
-): Promise<Response> {
+) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   return postRaw(endpoint, body, headers)
 }
@@ -70,9 +69,9 @@ export function legacy(
 export function modern(
   endpoint: Endpoint,
   method: string,
-  params: Readonly<Record<string, unknown>> = {},
+  params: Record<string, unknown> = {},
   headers: Headers = {},
-): Promise<Response> {
+) {
   const name = params['name'] ?? params['uri']
   const mirrored = {
     'MCP-Protocol-Version': MODERN,
@@ -88,7 +87,7 @@ export function modern(
 export async function callTool(
   endpoint: Endpoint,
   name: string,
-  args: Readonly<Record<string, unknown>> = {},
+  args: Record<string, unknown> = {},
   headers: Headers = {},
 ): Promise<Json> {
   const answer = await modern(endpoint, 'tools/call', { name, arguments: args }, headers)

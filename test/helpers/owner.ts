@@ -8,7 +8,7 @@ import { runFolder } from './program.ts'
 export type Owner = { teardown(end: () => unknown): unknown }
 
 /** A fresh folder that goes away with the test, at the latest with the run. Teardowns run last-registered first. */
-export async function temporaryFolder(t: Owner, name = 'data'): Promise<string> {
+export async function temporaryFolder(t: Owner, name = 'data') {
   const folder = await mkdtemp(join(runFolder(), `${name}-`))
   t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 3 }))
   return folder
@@ -21,7 +21,7 @@ export async function temporaryFolder(t: Owner, name = 'data'): Promise<string> 
 const PORTS = { from: 20_000, to: 32_000 }
 
 /** A TCP port that was free a moment ago. */
-export async function freePort(): Promise<number> {
+export async function freePort() {
   for (;;) {
     const port = randomInt(PORTS.from, PORTS.to)
     const server = createServer()

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcessWithoutNullStreams } from 'node:child_process'
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -21,7 +20,7 @@ export const ENGINE_FLAGS = process.env[SHORT_LIVES] === undefined ? [] : ['--li
 const FROM_SOURCE = [process.execPath, ...ENGINE_FLAGS, 'server.ts']
 
 /** Variables for a process of the product. */
-export type Env = Readonly<Record<string, string>>
+export type Env = Record<string, string>
 
 /** How a process ended. */
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
@@ -60,7 +59,7 @@ export function spawnProgram(
 }
 
 /** Settles when the process has ended and its output is read; a program that cannot start rejects. */
-export function exitOf(child: ChildProcessWithoutNullStreams): Promise<Exit> {
+export function exitOf(child: ChildProcessWithoutNullStreams) {
   const ended = Promise.withResolvers<Exit>()
   child.once('error', ended.reject)
   child.once('close', (code, signal) => ended.resolve({ code, signal }))
@@ -72,19 +71,19 @@ const LIST = 'left-behind.ndjson'
 type Recorded = { pid: number; started: string } | { path: string }
 
 /** Remembers a process of this run: it is ended also when its test is not there to do it. */
-export function recordProcess(folder: string, pid: number): void {
+export function recordProcess(folder: string, pid: number) {
   const started = startTime(pid)
   if (started === undefined) return
   appendFileSync(join(folder, LIST), `${JSON.stringify({ pid, started } satisfies Recorded)}\n`)
 }
 
 /** Remembers a folder outside the run's own, to be removed in the same way. */
-export function recordFolder(folder: string, path: string): void {
+export function recordFolder(folder: string, path: string) {
   appendFileSync(join(folder, LIST), `${JSON.stringify({ path } satisfies Recorded)}\n`)
 }
 
 /** Ends the recorded processes that still run and removes the recorded folders. */
-export function endOrphans(folder: string): void {
+export function endOrphans(folder: string) {
   const all = recorded(folder)
   for (const entry of all) if ('pid' in entry) endProcess(entry.pid, entry.started)
   for (const entry of all) {
@@ -130,7 +129,7 @@ let own: string | undefined
  * The folder that collects this run's transcripts, secrets and process ids. A file that runs alone
  * makes its own, and looks for leaks itself when it ends.
  */
-export function runFolder(): string {
+export function runFolder() {
   const given = process.env[RUN_FOLDER]
   if (given !== undefined && given !== '') return given
   if (own !== undefined) return own
@@ -153,15 +152,11 @@ export const LONG_RUN = 'GATEHOUSE_TEST_LONG_RUN'
 type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
 
 /** A sub-test of the long run alone: it takes minutes, or guards what hardly ever changes. */
-export async function inLongRun<T>(
-  t: Suite<T>,
-  name: string,
-  body: (t: T) => Promise<unknown>,
-): Promise<void> {
+export async function inLongRun<T>(t: Suite<T>, name: string, body: (t: T) => Promise<unknown>) {
   if (process.env[LONG_RUN] !== undefined) await t.test(name, body)
 }
 
 /** How much of a fault: the short form is part of every run, the long one is on demand. */
-export function extent<T>(forms: { readonly short: T; readonly long: T }): T {
+export function extent<T>(forms: { short: T; long: T }): T {
   return process.env[LONG_RUN] === undefined ? forms.short : forms.long
 }

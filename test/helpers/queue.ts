@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createClient } from '@redis/client'
@@ -7,10 +6,8 @@ import { onPath } from '../runner/system-parts.ts'
 import { apiOf } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
-import type { Owner } from './owner.ts'
-import { freePort, temporaryFolder } from './owner.ts'
-import type { Env } from './program.ts'
-import { recordProcess, runFolder } from './program.ts'
+import { type Owner, freePort, temporaryFolder } from './owner.ts'
+import { type Env, recordProcess, runFolder } from './program.ts'
 import { secret } from './secrets.ts'
 import { startServer } from './server.ts'
 import { until } from './until.ts'
@@ -29,20 +26,12 @@ export function queueEnv(redis: Redis, channels: string): Env {
 }
 
 /** Adds an entry of these fields; gives its id. */
-export async function add(
-  redis: Redis,
-  stream: string,
-  ...fields: readonly (string | Buffer)[]
-): Promise<string> {
+export async function add(redis: Redis, stream: string, ...fields: readonly (string | Buffer)[]) {
   return String(await redis.send('XADD', stream, '*', ...fields))
 }
 
 /** Adds so many entries with the payloads `{"n":1}` and on; gives their ids. */
-export async function addMany(
-  redis: Redis,
-  stream: string,
-  count: number,
-): Promise<readonly string[]> {
+export async function addMany(redis: Redis, stream: string, count: number) {
   const numbers = Array.from({ length: count }, (_, at) => at + 1)
   return Promise.all(numbers.map((n) => add(redis, stream, 'payload', `{"n":${n}}`)))
 }
@@ -54,12 +43,12 @@ export async function groupOf(
 ): Promise<{ pending: number; lag: number }> {
   const groups = (await redis.send('XINFO', 'GROUPS', stream)) as readonly (readonly unknown[])[]
   const group = groups.find((pairs) => pairs[1] === 'gatehouse') ?? []
-  const value = (name: string): number => Number(group[group.indexOf(name) + 1])
+  const value = (name: string) => Number(group[group.indexOf(name) + 1])
   return { pending: value('pending'), lag: value('lag') }
 }
 
 /** Waits until so many streams are read: one that was just turned off may still be given an entry. */
-export function untilRead(redis: Redis, streams: number): Promise<unknown> {
+export function untilRead(redis: Redis, streams: number) {
   return until(async () => {
     const clients = String(await redis.send('CLIENT', 'LIST'))
     return clients.split('cmd=xreadgroup').length - 1 === streams
@@ -67,7 +56,7 @@ export function untilRead(redis: Redis, streams: number): Promise<unknown> {
 }
 
 /** Waits until every entry of a stream was given out and acknowledged. */
-export async function settled(redis: Redis, stream: string, timeoutMs?: number): Promise<void> {
+export async function settled(redis: Redis, stream: string, timeoutMs?: number) {
   await until(
     async () => {
       const { pending, lag } = await groupOf(redis, stream)
@@ -79,24 +68,15 @@ export async function settled(redis: Redis, stream: string, timeoutMs?: number):
 }
 
 /** The newest events of a stream: ids, newest first. */
-export async function eventsOf(
-  base: string,
-  stream: string,
-  limit = 200,
-): Promise<readonly number[]> {
+export async function eventsOf(base: string, stream: string, limit = 200) {
   const provider = encodeURIComponent(`queue:${stream}`)
-  type Page = { readonly events: readonly { readonly id: number }[] }
+  type Page = { events: readonly { id: number }[] }
   const path = `/events?limit=${limit}&provider=${provider}`
   return (await apiOf(base)<Page>('GET', path)).json.events.map(({ id }) => id)
 }
 
 /** Waits until a stream has exactly so many events; gives their ids, newest first. */
-export async function eventsWhen(
-  base: string,
-  stream: string,
-  count: number,
-  timeoutMs?: number,
-): Promise<readonly number[]> {
+export async function eventsWhen(base: string, stream: string, count: number, timeoutMs?: number) {
   const what = `${count} events of ${stream}`
   return until(
     async () => {
@@ -109,7 +89,7 @@ export async function eventsWhen(
 }
 
 /** The health probe's answer. */
-export async function healthOf(base: string): Promise<Readonly<Record<string, string>>> {
+export async function healthOf(base: string): Promise<Record<string, string>> {
   const answer = await request(`${base}/healthz`)
   return { ...answer.json<Record<string, string>>(), http: String(answer.status) }
 }
@@ -120,7 +100,7 @@ export type Reply = string | number | null | readonly Reply[]
 /** A Redis of our own, which a test may stop, crash, freeze and start. */
 export type Redis = {
   /** Address with the password. */
-  readonly url: string
+  url: string
   /** Runs one command on a connection of the test; bytes of a reply are read as UTF-8. */
   send(...command: readonly (string | Buffer)[]): Promise<Reply>
   /** SIGTERM saves and ends; SIGKILL is the crash: what was answered before it is kept (appendfsync). */
@@ -143,7 +123,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
   let client: Client | undefined
   let connecting: Promise<unknown> | undefined
 
-  async function start(): Promise<void> {
+  async function start() {
     const program = onPath('redis-server')
     if (program === undefined) {
       throw new Error('Redis is missing: install it, on Debian apt-get install redis-server')
@@ -165,7 +145,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
   }
 
   /** One connection for all, so that commands arrive in the order in which they are sent. */
-  async function connected(): Promise<Client> {
+  async function connected() {
     if (client?.isOpen !== true) {
       client = connectionTo(url)
       connecting = client.connect()
@@ -178,7 +158,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
     return (await connected()).sendCommand([...command])
   }
 
-  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+  async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') {
     client?.destroy()
     client = undefined
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return

@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import type { Service } from './server.ts'
 
 /** What is refused how: the status, the code (where the API has codes), and the text or a part of it. */
@@ -13,25 +12,21 @@ export type Refusal = readonly [call: RefusedCall, ...expected: Expected]
 
 /** `METHOD /path` alone, or with what else is sent. A body that is no text and no bytes is sent as JSON. */
 export type RefusedCall = string | Sent
-type Sent = { readonly call: string; readonly body?: unknown; readonly headers?: Headers }
+type Sent = { call: string; body?: unknown; headers?: Headers }
 type Headers = RequestOptions['headers']
 
 /** Where the requests go. */
 export type Refuser = {
-  readonly service: Service
-  readonly base: string
+  service: Service
+  base: string
   /** Sent with each request, such as a token. A request's own headers come on top. */
-  readonly headers?: Readonly<Record<string, string>>
+  headers?: Record<string, string>
   /** What must be the same before and after all of them, read by the public face or from the database. */
-  readonly state: () => Promise<unknown>
+  state: () => Promise<unknown>
 }
 
 /** Sends each request and expects its refusal, and at the end the state of before. */
-export async function refuseAll(
-  t: Test,
-  refuser: Refuser,
-  refusals: readonly Refusal[],
-): Promise<void> {
+export async function refuseAll(t: Test, refuser: Refuser, refusals: readonly Refusal[]) {
   const before = await refuser.state()
   const type = refuser.service === 'hooks' ? PROBLEM : 'application/json'
   for (const [call, ...expected] of refusals) {
@@ -58,7 +53,7 @@ export function refuses(
   answer: Pick<Response, 'status' | 'headers' | 'text'>,
   [status, second, third = /\S/]: Expected,
   what = '',
-): void {
+) {
   const [code, text] = second instanceof RegExp ? [undefined, second] : [second, third]
   const members = membersOf(answer.text)
   const isProblem = answer.headers['content-type'] === PROBLEM
@@ -82,7 +77,7 @@ export function refuses(
 const PROBLEM = 'application/problem+json'
 const PROBLEM_MEMBERS = ['type', 'title', 'status', 'detail', 'instance']
 
-function membersOf(text: string): Readonly<Record<string, unknown>> {
+function membersOf(text: string): Record<string, unknown> {
   try {
     return JSON.parse(text)
   } catch {
@@ -91,7 +86,7 @@ function membersOf(text: string): Readonly<Record<string, unknown>> {
 }
 
 /** A call that must have this status; gives the answer. */
-export async function expectStatus<A extends { readonly status: number; readonly text: string }>(
+export async function expectStatus<A extends { status: number; text: string }>(
   status: number,
   call: Promise<A>,
   what = '',

@@ -1,23 +1,25 @@
-import { createServer } from 'node:http'
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FORM_TYPE, plain } from './hooks.ts'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { request, type RequestOptions } from './http.ts'
 import type { Owner } from './owner.ts'
-import { openStream } from './sse.ts'
-import type { EventStream, StreamEvent } from './sse.ts'
+import { openStream, type EventStream, type StreamEvent } from './sse.ts'
 
 /** One row of an event's list of attempts, as its page shows it. */
 export type ShownAttempt = {
-  readonly outcome: string
-  readonly target: string
-  readonly detail: string
-  readonly answer: string
-  readonly kind: string
+  outcome: string
+  target: string
+  detail: string
+  answer: string
+  kind: string
   /** The beginning of what the target answered; empty where nothing is kept. */
-  readonly body: string
+  body: string
 }
 
 /** Posts the form of an event's page, as a program does. */
@@ -26,7 +28,7 @@ export function replay(
   id: number,
   target?: string,
   headers: NonNullable<RequestOptions['headers']> = {},
-): Promise<Response> {
+) {
   const body = new URLSearchParams(target === undefined ? {} : { target_url: target }).toString()
   const all = { ...FORM_TYPE, ...headers }
   // Longer than the ten seconds that a target has.
@@ -35,7 +37,7 @@ export function replay(
 }
 
 /** The attempts in a page or fragment, newest first. */
-export function attemptsIn(text: string): readonly ShownAttempt[] {
+export function attemptsIn(text: string) {
   const rows = [
     ...text.matchAll(
       /<tr role="row" data-attempt="\d+" data-outcome="(\w+)">(.*?)<\/tr>(\s*<tr role="row" class="answer">.*?<\/tr>)?/gs,
@@ -58,7 +60,7 @@ export function attemptsIn(text: string): readonly ShownAttempt[] {
 }
 
 /** The attempts that an event's page lists, newest first. */
-export async function attemptsOf(base: string, id: number): Promise<readonly ShownAttempt[]> {
+export async function attemptsOf(base: string, id: number) {
   const { status, text } = await request(`${base}/log/${id}?tab=deliveries`)
   if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
   return attemptsIn(text)
@@ -66,11 +68,11 @@ export async function attemptsOf(base: string, id: number): Promise<readonly Sho
 
 /** A request as a receiver got it, read whole. */
 export type Received = {
-  readonly method: string
-  readonly path: string
-  readonly headers: IncomingHttpHeaders
-  readonly rawHeaders: readonly string[]
-  readonly body: Buffer
+  method: string
+  path: string
+  headers: IncomingHttpHeaders
+  rawHeaders: readonly string[]
+  body: Buffer
 }
 
 /** Answers a request, or leaves it unanswered. */
@@ -82,9 +84,9 @@ export type Answer = (
 /** A stranger's HTTP server on loopback: what it got, and how often it was connected to. */
 export type Receiver = {
   /** `http://127.0.0.1:PORT`. */
-  readonly url: string
-  readonly port: number
-  readonly received: readonly Received[]
+  url: string
+  port: number
+  received: readonly Received[]
   /** Connections accepted so far, also those on which nothing was sent. */
   connections(): number
 }
@@ -93,7 +95,7 @@ export type Receiver = {
 export async function startReceiver(
   t: Owner,
   answer: Answer = (_, response) => void response.writeHead(204).end(),
-): Promise<Receiver> {
+) {
   const received: Received[] = []
   let connections = 0
   const server = createServer((request, response) => {
@@ -119,13 +121,13 @@ export async function startReceiver(
 /** A client of an event stream that comes back by id whenever the stream ends, as a browser does. */
 export type Follower = {
   /** All messages so far, over all connections. */
-  readonly events: readonly StreamEvent[]
+  events: readonly StreamEvent[]
   /** Ids of those that have one. */
-  readonly ids: readonly number[]
+  ids: readonly number[]
   /** How often it has connected. */
-  readonly connections: number
+  connections: number
   /** Connections that were refused, or answered with another status than 200. */
-  readonly refused: readonly string[]
+  refused: readonly string[]
   stop(): Promise<void>
 }
 
@@ -139,7 +141,7 @@ export function follow(
   const refused: string[] = []
   let stopped = false
 
-  async function work(): Promise<void> {
+  async function work() {
     while (!stopped) {
       try {
         const lastEventId = streams.at(-1)?.lastEventId ?? '0'
@@ -161,7 +163,7 @@ export function follow(
   }
 
   const working = work()
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     streams.at(-1)?.close()
     await working

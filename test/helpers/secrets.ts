@@ -8,12 +8,12 @@ import { runFolder } from './program.ts'
  * A random secret that is easy to recognize. It fails the run when it turns up in any transcript: a
  * server's output, a response, a stream, a page.
  */
-export function secret(name: string): string {
+export function secret(name: string) {
   return keepSecret(name, `secret-${name}-${randomBytes(15).toString('hex')}`)
 }
 
 /** Registers a secret that was made elsewhere (a token shown once) and gives it back. */
-export function keepSecret(name: string, value: string): string {
+export function keepSecret(name: string, value: string) {
   if (value.length < 8)
     throw new Error(`secret '${name}' is too short to be searched for, use 8 characters`)
   registerSecret(runFolder(), name, value)
@@ -27,10 +27,6 @@ export type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
  * Appends what the product wrote or answered to a file of this run, one per process and kind. At its
  * end the run searches these files for secrets.
  */
-export function transcript(
-  kind: TranscriptKind,
-  content: string | Uint8Array,
-  name = 'test',
-): void {
+export function transcript(kind: TranscriptKind, content: string | Uint8Array, name = 'test') {
   appendFileSync(join(runFolder(), `${name}-${process.pid}.${kind}`), content)
 }

@@ -1,17 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import { enable, post, postForm, shownIn } from './hooks.ts'
-import type { Bytes, Fields } from './hooks.ts'
-import { request } from './http.ts'
-import type { RequestOptions, Response } from './http.ts'
+import { enable, post, postForm, shownIn, type Bytes, type Fields } from './hooks.ts'
+import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 
 /** A fresh GATEHOUSE_SECRET_KEY. */
-export function secretKey(): string {
+export function secretKey() {
   return keepSecret('secret-key', randomBytes(32).toString('base64'))
 }
 
 /** A signing secret as a sender makes it. */
-export function signingSecret(bytes = 32): string {
+export function signingSecret(bytes = 32) {
   return keepSecret('signing', `whsec_${randomBytes(bytes).toString('base64')}`)
 }
 
@@ -39,12 +37,12 @@ export function sendStandard(
   secret: string,
   body: Bytes = '{"a":1}',
   options: StandardOptions = {},
-): Promise<Response> {
+) {
   return post(base, `generic/${name}`, body, standardHeaders(secret, body, options))
 }
 
 /** Makes a generic provider that signs, and enables it; gives its secret. */
-export async function addSigned(base: string, name: string): Promise<string> {
+export async function addSigned(base: string, name: string) {
   const page = await postForm(base, '/providers', { name, trust_mode: 'signed' })
   if (page.status !== 200) throw new Error(`POST /providers answered ${page.status}, expected 200`)
   await enable(base, `generic:${name}`, true)
@@ -52,7 +50,7 @@ export async function addSigned(base: string, name: string): Promise<string> {
 }
 
 /** The signing secret that a page shows once, registered as a secret. */
-export function secretIn({ text }: Response): string {
+export function secretIn({ text }: Response) {
   const secret = /id="made-token"[^>]*><code>(whsec_[\w+/]{43}=)</.exec(text)?.[1]
   if (secret === undefined) throw new Error('the page shows no signing secret of 32 bytes')
   return keepSecret('signing', secret)
@@ -65,7 +63,7 @@ export function change(
   what: string,
   fields: Fields = {},
   headers: NonNullable<RequestOptions['headers']> = {},
-): Promise<Response> {
+) {
   return postForm(base, `/providers/${encodeURIComponent(name)}/${what}`, fields, headers)
 }
 

@@ -1,10 +1,16 @@
 import { recordCommand } from './cli.ts'
 import { seedEmbedded } from './backends.ts'
 import type { Owner } from './owner.ts'
-import { exitOf, spawnProgram } from './program.ts'
-import type { Exit } from './program.ts'
-import { keepCalls, parseReady, serverAddresses, serverEnv } from './server.ts'
-import type { Addresses, ServerOptions, TestServer } from './server.ts'
+import { exitOf, spawnProgram, type Exit } from './program.ts'
+import {
+  keepCalls,
+  parseReady,
+  serverAddresses,
+  serverEnv,
+  type Addresses,
+  type ServerOptions,
+  type TestServer,
+} from './server.ts'
 import { transcript } from './secrets.ts'
 
 /** What to start, and how. */
@@ -21,13 +27,13 @@ export type ProcessOptions = ServerOptions & {
 
 /** A server in a process of its own. */
 export type ServerProcess = TestServer & {
-  readonly pid: number
+  pid: number
   /** SIGTERM, and SIGKILL when it has not ended after 15 s. */
   stop(): Promise<Exit>
   /** SIGKILL: the crash. */
   kill(): Promise<Exit>
   /** Settles when the process ends, however that comes. */
-  readonly exited: Promise<Exit>
+  exited: Promise<Exit>
 }
 
 const STOP_MS = 15_000
@@ -38,10 +44,7 @@ const LINES_TOLD = 1_000
  * Starts `node server.ts serve` as a process and waits for its ready line. Rejects with the collected
  * stderr when it ends before. It is stopped with the test; having crashed by then fails the test.
  */
-export async function startServerProcess(
-  t: Owner,
-  options: ProcessOptions = {},
-): Promise<ServerProcess> {
+export async function startServerProcess(t: Owner, options: ProcessOptions = {}) {
   const env = await serverEnv(t, options)
   const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
   // Another program has its own way to a fresh database, which is then to be tested.

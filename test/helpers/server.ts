@@ -40,9 +40,9 @@ export const HURRIED: Clock = {
 
 /** A running product. The addresses throw for a service that was not started. */
 export type TestServer = {
-  readonly hooks: string
-  readonly links: string
-  readonly ops: string
+  hooks: string
+  links: string
+  ops: string
   /** What it has logged so far, by line (JSON). */
   logs(): readonly string[]
   /** Ends it as SIGTERM does; rejects when it can't be closed. */
@@ -114,7 +114,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
   const addresses = Object.fromEntries(program.addresses)
   keepCalls(addresses)
   return Object.assign(serverAddresses(addresses), {
-    logs(): readonly string[] {
+    logs() {
       log.flush()
       return lines
     },
@@ -129,7 +129,7 @@ export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> 
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
-export function keepCalls(addresses: Addresses): void {
+export function keepCalls(addresses: Addresses) {
   for (const name of ['hooks', 'links', 'ops'] as const) {
     const at = addresses[name]
     if (at?.startsWith('http') === true) keepExchanges(name, at)

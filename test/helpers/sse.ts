@@ -1,6 +1,5 @@
 import { once } from 'node:events'
-import { request } from 'node:http'
-import type { IncomingMessage } from 'node:http'
+import { request, type IncomingMessage } from 'node:http'
 import { createParser } from 'eventsource-parser'
 import type { Owner } from './owner.ts'
 import { transcript } from './secrets.ts'
@@ -11,7 +10,7 @@ export type StreamEvent = { event: string; id: string | undefined; data: string 
 
 /** How to open a stream; `lastEventId` becomes the `Last-Event-ID` header. */
 export type StreamOptions = {
-  headers?: Readonly<Record<string, string>>
+  headers?: Record<string, string>
   lastEventId?: string
   /** Limit for the response's head, 10 s when absent. */
   timeoutMs?: number
@@ -19,15 +18,15 @@ export type StreamOptions = {
 
 /** An open stream. It does not reconnect: a test opens the next one with `lastEventId`. */
 export type EventStream = {
-  readonly status: number
-  readonly headers: IncomingMessage['headers']
+  status: number
+  headers: IncomingMessage['headers']
   /** All messages so far. */
-  readonly events: readonly StreamEvent[]
+  events: readonly StreamEvent[]
   /** All comments so far (keep-alives). */
-  readonly comments: readonly string[]
+  comments: readonly string[]
   /** The reconnection time that the server set last, in milliseconds. */
-  readonly retry: number | undefined
-  readonly lastEventId: string | undefined
+  retry: number | undefined
+  lastEventId: string | undefined
   /** The first message that passes, received or to come. Rejects when the stream ends before. */
   until(
     passes: (event: StreamEvent) => boolean,
@@ -39,7 +38,7 @@ export type EventStream = {
   resume(): void
   close(): void
   /** Settles when the stream is over, by either side; never rejects. */
-  readonly closed: Promise<void>
+  closed: Promise<void>
 }
 
 /** Opens a server-sent event stream and collects it; it is closed with the test. */

@@ -5,9 +5,9 @@ import type { Env } from './program.ts'
 
 /** How much to make. */
 export type SeedSize = {
-  readonly events: number
-  readonly links: number
-  readonly sessions: number
+  events: number
+  links: number
+  sessions: number
 }
 
 /** A day of sessions, one each half an hour, of which every sixth escalates to the next one. */
@@ -16,7 +16,7 @@ export const DAY_OF_SESSIONS = 48
 const SEED = readFileSync(join(import.meta.dirname, '../fixtures/every-table.sql'), 'utf8')
 
 /** Statements that fill every table of a migrated database. */
-export function seedStatements(size: SeedSize): string {
+export function seedStatements(size: SeedSize) {
   return SEED.replaceAll(/:(events|links|sessions)\b/g, (_, name) =>
     String(size[name as keyof SeedSize]),
   )
@@ -36,7 +36,7 @@ select c.oid::regclass::text as name, nextval(c.oid)::text as next
  order by 1`
 
 /** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */
-export async function contentsOf(backend: Backend, env: Env): Promise<readonly Row[]> {
+export async function contentsOf(backend: Backend, env: Env) {
   const [made] = await backend.query(env, TABLES)
   const text = `set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1; ${String(made?.['text'])}`
   const results: readonly unknown[] = await backend.query(env, text)
@@ -46,6 +46,6 @@ export async function contentsOf(backend: Backend, env: Env): Promise<readonly R
 }
 
 /** The next id of each table that has one, which is used up by that. */
-export function drawnIds(backend: Backend, env: Env): Promise<readonly Row[]> {
+export function drawnIds(backend: Backend, env: Env) {
   return backend.query(env, SEQUENCES)
 }

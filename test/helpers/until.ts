@@ -7,7 +7,7 @@ const SHOWN_CHARACTERS = 500
 let lastSeen = ''
 
 /** Notes what the test has last read of the product, which a wait that fails then shows. */
-export function noteSeen(text: string): void {
+export function noteSeen(text: string) {
   lastSeen = text.slice(0, SHOWN_CHARACTERS)
 }
 
@@ -61,6 +61,6 @@ export function randomOf(seed: number): Random {
 }
 
 /** A seed of the moment, to be said where a test fails; GATEHOUSE_TEST_SEED=… repeats one. */
-export function newSeed(): number {
+export function newSeed() {
   return Number(process.env['GATEHOUSE_TEST_SEED'] ?? Date.now() % 2 ** 31)
 }

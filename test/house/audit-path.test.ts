@@ -18,7 +18,7 @@ const [, wordsOf = ''] = section.split('\nThe words that it uses ')
 const [, rowsOf = ''] = section.split('\nThe rows that the first list reads, ')
 
 /** A list of files with their texts. */
-function listed(part: string): ReadonlyMap<string, string> {
+function listed(part: string) {
   const [rows = ''] = part.split('\n\n')
   const paths = [...rows.matchAll(NAMED)].map(([, path = '']) => path)
   return new Map(paths.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]))
@@ -31,7 +31,7 @@ const rows = listed(rowsOf)
 const words = listed(wordsOf)
 
 /** What a file imports at run time: types are gone by then. */
-function runtimeImports(text: string): readonly string[] {
+function runtimeImports(text: string) {
   const found = [...text.matchAll(IMPORT)].filter(([, type, names = '']) => {
     const [, inBraces] = /^\{([^}]*)\} from $/.exec(names) ?? []
     const typesAlone = inBraces !== undefined && /^(\s*type \w+,?)+\s*$/.test(inBraces)
@@ -50,7 +50,7 @@ function strangeImports(files: ReadonlyMap<string, string>, known: ReadonlySet<s
   )
 }
 
-function linesOf(files: ReadonlyMap<string, string>): number {
+function linesOf(files: ReadonlyMap<string, string>) {
   return [...files.values()].reduce((sum, text) => sum + text.split('\n').length - 1, 0)
 }
 

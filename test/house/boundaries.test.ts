@@ -9,7 +9,7 @@ const texts = textFiles(ROOT)
 const sources = texts.filter(({ path }) => path.endsWith('.ts') && path !== 'oxlint.config.ts')
 
 /** Reports each violation by its place, so that the one who broke the rule finds it. */
-function house(name: string, violations: readonly Violation[]): void {
+function house(name: string, violations: readonly Violation[]) {
   t.test(name, async (t) => {
     for (const { path, line, rule } of violations) t.fail(`${path}:${line} ${rule}`)
     t.equal(violations.length, 0, name)

@@ -9,14 +9,9 @@ import type { Additions, Contract } from '../contract/frame.ts'
 import { sentencesOf } from '../contract/sentences.ts'
 import { ROOT } from '../helpers/program.ts'
 
-const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8')
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 
-const CONTRACTS: Readonly<
-  Record<
-    string,
-    { readonly rows: Contract<never>; readonly added: Readonly<Record<string, Additions>> }
-  >
-> = {
+const CONTRACTS: Record<string, { rows: Contract<never>; added: Record<string, Additions> }> = {
   decisions: { rows: DECISIONS, added: {} },
   hooks: { rows: HOOKS, added: HOOKS_ADDED },
   links: { rows: LINKS, added: LINKS_ADDED },

@@ -13,7 +13,7 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 /** A program that behaves like the product at its edges. */
-function standIn(t: Owner, body: string): readonly string[] {
+function standIn(t: Owner, body: string) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-stand-in-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'program.ts')
@@ -37,7 +37,7 @@ t.test('orphans: what a test left behind ends with the run', async (t) => {
 
 t.test('until: names what it waited for', async (t) => {
   t.equal(await until(() => 3, 'three'), 3)
-  const never = (): boolean => {
+  const never = () => {
     throw new Error('not there')
   }
   await t.rejects(until(never, 'the moon', 50), {

@@ -11,14 +11,14 @@ const ROOMS = '| room | what it has |'
 const architecture = readFileSync(join(ROOT, 'docs/architecture.md'), 'utf8')
 
 /** What stands in a folder: a file or a folder for each name; nothing where there is no such folder. */
-function namesIn(folder: string): readonly string[] {
+function namesIn(folder: string) {
   const path = join(ROOT, folder)
   if (!existsSync(path)) return []
   return readdirSync(path).map((name) => name.replace(/\..*$/, ''))
 }
 
 /** `event` for `events`, `memory` for `memories`. */
-function oneOf(noun: string): string {
+function oneOf(noun: string) {
   return noun.replace(/ies$/, 'y').replace(/s$/, '')
 }
 

@@ -8,10 +8,10 @@ import { productFiles } from './source-tree.ts'
 // serves all. A backtracking regular expression may take quadratic time or worse.
 
 /** Expressions that take more than linear time, and the bound on their input that a test holds. */
-const BOUNDED: Readonly<Record<string, string>> = {}
+const BOUNDED: Record<string, string> = {}
 
 /** Files that build expressions later than at their start, and of what. */
-const BUILT_LATER: Readonly<Record<string, string>> = {
+const BUILT_LATER: Record<string, string> = {
   'services/ops/redact.ts': 'configured secrets, escaped, as alternatives',
 }
 
@@ -32,7 +32,7 @@ const { options, accepted } = extent<Extent>({
   long: { options: { timeout: 300_000 }, accepted: ['safe'] },
 })
 
-type Extent = { readonly options: Parameters; readonly accepted: readonly string[] }
+type Extent = { options: Parameters; accepted: readonly string[] }
 
 const paths = productFiles(ROOT).map(({ path }) => path)
 const inProduct = expressionsIn(ROOT, 'tsconfig.json', (path) => paths.includes(path))

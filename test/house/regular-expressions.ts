@@ -64,7 +64,7 @@ function lineOf(file: SourceFile, at: number) {
 }
 
 /** The regular expressions that modules build from parts while they are loaded. */
-export function builtBy(root: string, paths: readonly string[]): readonly FoundExpression[] {
+export function builtBy(root: string, paths: readonly string[]) {
   const program = join(root, 'test', 'house', 'built-expressions.ts')
   const modules = paths.map((path) => join(root, path))
   const printed = execFileSync(process.execPath, [program, ...modules], { encoding: 'utf8' })

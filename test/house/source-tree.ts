@@ -13,14 +13,14 @@ const TEXT =
   /\.(ts|js|mjs|json|md|sql|css|html|txt|sh|ya?ml|toml|service|socket|conf)$|^\.ci\/|\/\.?[a-z-]+$/
 
 /** The product's own TypeScript under `root`: server.ts and the layers' folders. */
-export function productFiles(root: string): readonly SourceFile[] {
+export function productFiles(root: string) {
   const inLayers = LAYERS.flatMap((layer) => globSync(`${layer}/**/*.ts`, { cwd: root }))
   const server = existsSync(join(root, 'server.ts')) ? ['server.ts'] : []
   return readAll(root, [...server, ...inLayers.map((path) => path.replaceAll('\\', '/'))])
 }
 
 /** Every text file of the repository that a person wrote. */
-export function textFiles(root: string): readonly SourceFile[] {
+export function textFiles(root: string) {
   const found = globSync(['*', '.*', '**/*', '.ci/*'], {
     cwd: root,
     exclude: (path) => SKIPPED.test(path),
@@ -33,11 +33,7 @@ export function textFiles(root: string): readonly SourceFile[] {
 }
 
 /** The lines whose code matches, as violations of a rule. */
-export function inCode(
-  files: readonly SourceFile[],
-  pattern: RegExp,
-  rule: string,
-): readonly Violation[] {
+export function inCode(files: readonly SourceFile[], pattern: RegExp, rule: string) {
   return files.flatMap(({ path, lines }) =>
     lines.flatMap((text, at) =>
       pattern.test(codeOf(text)) ? [{ path, line: at + 1, rule }] : [],
@@ -46,11 +42,7 @@ export function inCode(
 }
 
 /** The same for whole texts with their comments; the pattern has the flag `g`. */
-export function inText(
-  files: readonly SourceFile[],
-  pattern: RegExp,
-  rule: string,
-): readonly Violation[] {
+export function inText(files: readonly SourceFile[], pattern: RegExp, rule: string) {
   return files.flatMap(({ path, lines }) => {
     const text = lines.join('\n')
     return [...text.matchAll(pattern)].map(({ index }) => {
@@ -60,12 +52,12 @@ export function inText(
 }
 
 /** A line without its comment; empty for a line that is one. */
-function codeOf(line: string): string {
+function codeOf(line: string) {
   if (/^\s*(\/\/|\/\*|\*)/.test(line)) return ''
   return line.replace(/\s\/\/\s.*$/, '')
 }
 
-function readAll(root: string, paths: readonly string[]): readonly SourceFile[] {
+function readAll(root: string, paths: readonly string[]) {
   return [...paths].sort().map((path) => {
     const text = readFileSync(join(root, path), 'utf8')
     return { path, lines: text.replace(/\n$/, '').split('\n') }

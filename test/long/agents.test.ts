@@ -12,19 +12,19 @@ import { startReceiver } from '../helpers/replays.ts'
 
 /** What the model of a headless agent does: it calls this tool once, and then answers. */
 type Script = {
-  readonly tool: string
-  readonly args: object
+  tool: string
+  args: object
   /** Stands in what the tool returns. */
-  readonly returns: string
-  readonly answer: string
+  returns: string
+  answer: string
 }
 
 /** A turn: a call of a tool, or the answer. */
-type Turn = { readonly args: object } | { readonly text: string }
+type Turn = { args: object } | { text: string }
 
 /** A protocol: its path, its name for our tool, and a turn as the events of its stream. */
 type Protocol = {
-  readonly path: RegExp
+  path: RegExp
   name(tool: string): string
   events(turn: Turn, name: string): readonly object[]
 }
@@ -92,7 +92,7 @@ const COMPLETIONS: Protocol = {
   },
 }
 
-function callOf(name: string, args: object): object {
+function callOf(name: string, args: object) {
   const call = { name, arguments: JSON.stringify(args) }
   return { index: 0, id: 'call_1', type: 'function', function: call }
 }
@@ -112,7 +112,7 @@ const GEMINI: Protocol = {
 const PROTOCOLS = [MESSAGES, RESPONSES, COMPLETIONS, GEMINI]
 
 /** Serves the model of a real agent, whichever of the four protocols it speaks; gives its URL. */
-async function startAgentModel(t: Owner, script: Script): Promise<string> {
+async function startAgentModel(t: Owner, script: Script) {
   const { url } = await startReceiver(t, ({ path, headers, body }, response) => {
     const isPacked = headers['content-encoding'] === 'zstd'
     const text = (isPacked ? zstdDecompressSync(body) : body).toString('utf8')
@@ -121,7 +121,7 @@ async function startAgentModel(t: Owner, script: Script): Promise<string> {
   return url
 }
 
-function reply(response: ServerResponse, path: string, body: string, script: Script): void {
+function reply(response: ServerResponse, path: string, body: string, script: Script) {
   const protocol = PROTOCOLS.find((one) => one.path.test(path))
   if (protocol === undefined) return void response.writeHead(404).end('{}')
   // Codex asks for a WebSocket first.
@@ -147,8 +147,9 @@ const place = process.env['GATEHOUSE_TEST_AGENTS']
 const path = place === undefined ? '' : join(place, 'node_modules/.bin')
 
 /** How each real agent is told of its model; `home` is a folder that stands for its user's. */
-const AGENTS: Readonly<
-  Record<string, (url: string, home: string) => { env: Record<string, string>; args: string }>
+const AGENTS: Record<
+  string,
+  (url: string, home: string) => { env: Record<string, string>; args: string }
 > = {
   claude: (url) => ({
     env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_API_KEY: 'test-key-of-claude' },

@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import {
   readAlert,
   readPayload,
@@ -25,7 +24,7 @@ function read(body: string): ReadAlert {
 }
 
 const noAlertmanager = lacks(longParts.alertmanager)
-t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (t: Test) => {
+t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (t) => {
   const briefs = await startBriefs(t)
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, ...briefs.env, ...(await postgres.env(t)) }
   const ops = await startOps(t, postgres, env)
@@ -66,9 +65,9 @@ t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (
 
 /** An alert as Prometheus posts it: one with an `endsAt` in the past is resolved. */
 type PostedAlert = {
-  readonly labels: Readonly<Record<string, string>>
-  readonly annotations: object
-  readonly endsAt?: string
+  labels: Record<string, string>
+  annotations: object
+  endsAt?: string
 }
 
 /** A running Alertmanager. */

@@ -6,24 +6,23 @@ import { request } from '../helpers/http.ts'
 import { leadsTo } from '../helpers/links.ts'
 import { freePort } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { hasDocs } from './has-docs.ts'
 
 /** One file of two releases, on a machine that had nothing of it. */
 export interface Artefact {
-  readonly versions: readonly [first: string, next: string]
+  versions: readonly [first: string, next: string]
   /** Puts the first version in place, or the next one over it, as the documentation says. */
   install(isNext: boolean): unknown
   /** What starts it; `serve` follows. */
   program(isNext: boolean): readonly string[]
   /** The data directory, as the program names it. */
-  readonly data: string
+  data: string
   /** A file of the data by its path here, which a removal leaves; undefined if the data is on a server. */
-  readonly kept: string | undefined
+  kept: string | undefined
   /** Further variables. */
-  readonly env?: Env
+  env?: Env
   /** Looks at it from outside while it runs. */
   whileRunning?(): unknown
   /** Removes it as the documentation says. */
@@ -31,7 +30,7 @@ export interface Artefact {
   /** Everything that is there, without the data. */
   traces(): Promise<readonly string[]> | readonly string[]
   /** What stays besides the data, as the documentation says. */
-  readonly left: readonly string[]
+  left: readonly string[]
 }
 
 const BODY = '{"build": 42}'
@@ -42,7 +41,7 @@ const READY_MS = 900_000
  * Installs it, starts it, gives it a webhook, a link and a check, upgrades it to the next version,
  * which must have all three, and removes it without a trace but the data.
  */
-export async function liveOn(t: Test, artefact: Artefact): Promise<void> {
+export async function liveOn(t: Test, artefact: Artefact) {
   const [first, next] = artefact.versions
   const before = new Set(await artefact.traces())
   const port = await freePort()

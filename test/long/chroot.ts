@@ -1,10 +1,9 @@
 import { stageImage } from '../../deploy/image.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { onPath } from '../runner/system-parts.ts'
 
 /** What stands in the way of a chroot; undefined where there is nothing. */
-export function noChroot(): string | undefined {
+export function noChroot() {
   if (process.getuid?.() !== 0) return 'chroot is for root only'
   return ['chroot', 'ldd'].every((program) => onPath(program) !== undefined)
     ? undefined
@@ -15,7 +14,7 @@ export function noChroot(): string | undefined {
 export async function makeRoot(
   t: Owner,
   executable: string,
-): Promise<{ readonly root: string; readonly program: readonly string[] }> {
+): Promise<{ root: string; program: readonly string[] }> {
   const root = await temporaryFolder(t, 'root')
   stageImage(executable, root)
   return { root, program: [onPath('chroot') ?? 'chroot', root, '/gatehouse'] }

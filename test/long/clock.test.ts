@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
@@ -8,8 +7,7 @@ import { follow } from '../helpers/replays.ts'
 import { apiOf } from '../helpers/api.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
-import { opsServer, startGate, trigger } from '../helpers/ops.ts'
-import type { Session } from '../helpers/ops.ts'
+import { opsServer, startGate, trigger, type Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -18,8 +16,7 @@ import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 
 // While the server runs its clock is set forward and back, by hours, days and a year. Each time:
 // - ids go on in order, and the stream brings each event once, in order, without a gap;
@@ -69,7 +66,7 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   const agent = keepAlive(t, 1)
   const live = follow(t, `${hooks}/events`)
   const ids: number[] = []
-  async function deliver(count: number): Promise<void> {
+  async function deliver(count: number) {
     for (const one of await sender.deliveries(count)) {
       const answer = await send(agent, hooks, one)
       t.equal(answer.status, 202, 'a delivery')
@@ -87,11 +84,10 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
     if (answer.status === 202) ids.push(answer.json<{ id: number }>().id)
     return answer.status
   }
-  const sessions = async (): Promise<readonly Session[]> =>
+  const sessions = async () =>
     (await api<{ sessions: readonly Session[] }>('GET', '/sessions?limit=100')).json.sessions
   /** Not the first of the list: that is the one with the latest start, by whatever the clock said then. */
-  const present = async (): Promise<Session | undefined> =>
-    (await sessions()).find(({ status }) => status === 'running')
+  const present = async () => (await sessions()).find(({ status }) => status === 'running')
 
   await deliver(5)
   const cursor = nextOf((await request(`${hooks}/log?limit=2`)).text)
@@ -167,14 +163,14 @@ await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
   t.same(await server.stop(), { code: 0, signal: null })
 })
 
-function nextOf(text: string): string {
+function nextOf(text: string) {
   return (
     /href="(\/log\?[^"]*cursor=[^"]*)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '/no-next'
   )
 }
 
 /** All ids of the log, page by page, in their order. */
-async function logOf(base: string): Promise<readonly number[]> {
+async function logOf(base: string) {
   const ids: number[] = []
   for (let path = '/log?limit=4'; path !== '/no-next';) {
     const { text } = await request(base + path)
@@ -188,7 +184,7 @@ async function logOf(base: string): Promise<readonly number[]> {
 /** A server's wall clock, which a test sets while the server runs. */
 type SetClock = {
   /** Goes to the server's variables. */
-  readonly env: Readonly<Record<string, string>>
+  env: Record<string, string>
   /** From now on the clock is so far ahead of the right time; negative: behind. */
   set(aheadMs: number): void
 }

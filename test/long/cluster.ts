@@ -27,20 +27,20 @@ export type Fault = 'killed' | 'stopped' | 'cut off'
 
 /** A host of the cluster: etcd, Patroni and its PostgreSQL, with an account of their own. */
 export type Node = {
-  readonly name: string
+  name: string
   /** Its address: a database of it is `url(database)`. */
-  readonly host: string
+  host: string
   /** Breaks it; resolves with what mends it. */
   break(fault: Fault): () => void
 }
 
 /** Three hosts and an HAProxy, with the settings of `deploy/cluster`. */
 export type PatroniCluster = {
-  readonly nodes: readonly Node[]
+  nodes: readonly Node[]
   /** A database through HAProxy, at the leader. */
-  readonly url: string
+  url: string
   /** The same at the hosts themselves, without HAProxy. */
-  readonly direct: string
+  direct: string
   /** The host that is leader, and takes changes. */
   leader(): Promise<Node | undefined>
   /** Waits until all are there: a leader, a synchronous standby, and another one that streams. */
@@ -91,13 +91,13 @@ export async function startCluster(t: Owner): Promise<PatroniCluster> {
 }
 
 /** The end of its Patroni's log. */
-function lastOf({ name }: Pick<Node, 'name'>): string {
+function lastOf({ name }: Pick<Node, 'name'>) {
   const lines = readFileSync(join(runFolder(), `${name}-patroni.log`), 'utf8').split('\n')
   return lines.slice(-12).join('\n')
 }
 
 /** By Patroni's REST API, as HAProxy asks it. */
-async function stateOf({ host }: Pick<Node, 'host'>): Promise<string> {
+async function stateOf({ host }: Pick<Node, 'host'>) {
   const is = async (path: string) => {
     try {
       const { status } = await request(`http://${host}:8008/${path}`, { timeoutMs: 1_000 })
@@ -115,7 +115,7 @@ function startNode(
   t: Owner,
   folder: string,
   { name, host, uid }: (typeof HOSTS)[number],
-  passwords: Readonly<Record<string, string>>,
+  passwords: Record<string, string>,
 ): Node {
   const own = join(folder, name)
   mkdirSync(own)
@@ -172,13 +172,13 @@ function startNode(
   }
 }
 
-function iptables(what: '-A' | '-D', rule: readonly string[]): void {
+function iptables(what: '-A' | '-D', rule: readonly string[]) {
   const { status, stderr } = spawnSync('iptables', [what, ...rule], { encoding: 'utf8' })
   if (status !== 0) throw new Error(`iptables: ${stderr}`)
 }
 
 /** The processes of an account: Patroni's PostgreSQL is no child of it. */
-function processesOf(uid: number): readonly number[] {
+function processesOf(uid: number) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && ownerOf(name) === uid)
     .map(Number)
@@ -186,12 +186,12 @@ function processesOf(uid: number): readonly number[] {
 }
 
 /** The account of a process; undefined if it has ended meanwhile. */
-function ownerOf(pid: string): number | undefined {
+function ownerOf(pid: string) {
   return statSync(`/proc/${pid}`, { throwIfNoEntry: false })?.uid
 }
 
 /** Sends a signal to a process that may have ended meanwhile: the end of another one ends it. */
-function tell(pid: number, word: NodeJS.Signals): void {
+function tell(pid: number, word: NodeJS.Signals) {
   try {
     process.kill(pid, word)
   } catch (error) {
@@ -199,7 +199,7 @@ function tell(pid: number, word: NodeJS.Signals): void {
   }
 }
 
-function startHaproxy(t: Owner, folder: string): void {
+function startHaproxy(t: Owner, folder: string) {
   const file = join(folder, 'haproxy.cfg')
   const text = readFileSync(join(ROOT, 'deploy', 'cluster', 'haproxy.cfg'), 'utf8')
   writeFileSync(file, text.replaceAll('10.0.0.', '127.0.0.'))
@@ -212,7 +212,7 @@ function startAs(
   uid: number,
   name: string,
   args: readonly string[],
-  env: Readonly<Record<string, string>>,
+  env: Record<string, string>,
 ): ChildProcess {
   const program = onPath(name)
   if (program === undefined) throw new Error(`${name} is missing`)

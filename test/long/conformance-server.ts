@@ -48,9 +48,9 @@ function fixture(name: string, description: string, answer: Answer, streams = fa
 }
 
 /** One block of a result, as MCP writes it. */
-type Content = JsonObject & { readonly type: string }
+type Content = JsonObject & { type: string }
 
-function toolContent(...content: readonly Content[]) {
+function toolContent(...content: Content[]) {
   return Buffer.from(`"content":${JSON.stringify(content)}`)
 }
 
@@ -165,7 +165,7 @@ const fixtures: McpServer = {
 }
 
 /** Starts a listener of the product's kernel that serves the fixtures at `/mcp/fixtures`; gives the URL. */
-export async function startFixtures(t: Owner): Promise<string> {
+export async function startFixtures(t: Owner) {
   const { signal } = new AbortController()
   const listener = createListener({
     service: 'fixtures',

@@ -5,8 +5,7 @@ import { promisify } from 'node:util'
 import { t } from 'tap'
 import { messageOf } from '../../kernel/log.ts'
 import { backends } from '../helpers/backends.ts'
-import { startModel } from '../helpers/model.ts'
-import type { Call } from '../helpers/model.ts'
+import { startModel, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
@@ -39,7 +38,7 @@ async function startPodman(t: Owner) {
   return {
     podman,
     socket,
-    run: (name: string, script: string, ...more: readonly string[]) =>
+    run: (name: string, script: string, ...more: string[]) =>
       podman(
         'run',
         '--detach',
@@ -74,7 +73,7 @@ await t.test('containers of Podman', { skip: lacks(longParts.podman) }, async (t
   await podman('healthcheck', 'run', 'db').catch(() => undefined)
 
   const { lookAt } = await startProbe(t, { OPS_RUNNER: 'probe' })
-  const named = (name: string): object => {
+  const named = (name: string) => {
     return { type: 'container', name, container: name, socket, timeout_s: 60 }
   }
   const names = ['web', 'db', 'worker', 'terminal', 'held', 'made', 'nobody']

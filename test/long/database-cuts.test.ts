@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { noFailureIn } from '../helpers/outages.ts'

@@ -11,8 +11,7 @@ import { newSeed, randomOf, until } from '../helpers/until.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startVisits } from '../helpers/load.ts'
 import { assertKept, assertRefusals, startServiceLoad } from './service-load.ts'
-import { startTcpProxy } from '../helpers/tcp-proxy.ts'
-import type { TcpProxy } from '../helpers/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../helpers/tcp-proxy.ts'
 
 // The promise: whatever the network does between Gatehouse and PostgreSQL, in any order, nothing acknowledged is
 // lost, nobody is told anything but to come back, no click is lost or counted twice, streams have no hole and no
@@ -27,7 +26,7 @@ const AGAIN_MS = 30_000
 const seed = newSeed()
 const random = randomOf(seed)
 
-const faults: Readonly<Record<string, (proxy: TcpProxy) => void>> = {
+const faults: Record<string, (proxy: TcpProxy) => void> = {
   reset: (proxy) => proxy.reset(),
   'ended by the server': (proxy) => proxy.end('to-client'),
   'ended by us': (proxy) => proxy.end('to-server'),

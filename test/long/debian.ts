@@ -11,16 +11,12 @@ function suite() {
 /**
  * A clean Debian in a folder: the essential packages and what these need. Gives the reason where it can't be made.
  */
-export function makeDebian(folder: string, packages: readonly string[]): string | undefined {
+export function makeDebian(folder: string, packages: readonly string[]) {
   return bootstrap(folder, packages, ['--variant=minbase'])
 }
 
 /** The same of another kind of machine, whose programs can't run here: packages are unpacked only. */
-export function unpackDebian(
-  folder: string,
-  packages: readonly string[],
-  architecture: string,
-): string | undefined {
+export function unpackDebian(folder: string, packages: readonly string[], architecture: string) {
   return bootstrap(folder, packages, ['--variant=extract', `--arch=${architecture}`])
 }
 

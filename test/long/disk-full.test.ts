@@ -1,23 +1,25 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, seedEmbedded } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
-import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Load } from '../helpers/deliveries.ts'
+import {
+  brokenOf,
+  createSender,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Load,
+} from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { linksServer, makeLink } from '../helpers/links.ts'
-import type { Caller } from '../helpers/links.ts'
+import { linksServer, makeLink, type Caller } from '../helpers/links.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ownPostgres, run } from '../helpers/postgres.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
-import { startServer } from '../helpers/server.ts'
-import type { TestServer } from '../helpers/server.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { lacksSmallDisks, smallDisk } from './small-disk.ts'
 import { until } from '../helpers/until.ts'
 
@@ -50,7 +52,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   await seedEmbedded({ GATEHOUSE_DATA_DIR: join(disk.seen, 'data') })
   const env = { ...sender.env, GATEHOUSE_DATA_DIR: join(disk.folder, 'data') }
   const program = [...disk.on, process.execPath, ...ENGINE_FLAGS, 'server.ts']
-  const start = (): Promise<ServerProcess> => startServerProcess(t, { env, program })
+  const start = () => startServerProcess(t, { env, program })
   let server = await start()
   const seen = { GATEHOUSE_DATA_DIR: join(disk.seen, 'data') }
   const ann = await linksServer(server, seen).user('ann')
@@ -89,7 +91,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   noFailureIn(t, server)
 })
 
-await t.test('a PostgreSQL server', async (t: Test) => {
+await t.test('a PostgreSQL server', async (t) => {
   const disk = await smallDisk(t, POSTGRES_MIB)
   const cluster = await ownPostgres(t, disk)
   const sender = createSender()
@@ -105,7 +107,7 @@ await t.test('a PostgreSQL server', async (t: Test) => {
   noFailureIn(t, server)
 })
 
-await t.test('a file and a log that find no space', async (t: Test) => {
+await t.test('a file and a log that find no space', async (t) => {
   const disk = await smallDisk(t, 1)
   const env = await backends[1].env(t)
   const withoutLog = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
@@ -131,15 +133,15 @@ await t.test('a file and a log that find no space', async (t: Test) => {
 })
 
 type Story = {
-  readonly server: TestServer
-  readonly load: Load
-  readonly ann: Caller
+  server: TestServer
+  load: Load
+  ann: Caller
   fill(): void
   free(): void
 }
 
 /** The disk is filled under load, looked at, and freed. */
-async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): Promise<void> {
+async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story) {
   await makeLink(ann, 'known', { url: 'https://known.test/' })
   const visits = async () => (await request(`${server.links}/known`)).headers.location
   t.equal(await visits(), 'https://known.test/')
@@ -181,13 +183,13 @@ async function fullAndFree(t: Test, { server, load, ann, fill, free }: Story): P
 }
 
 /** How often a visit has asked the database. */
-async function lookups(server: TestServer): Promise<number> {
+async function lookups(server: TestServer) {
   const { text } = await request(`${server.ops}/metrics`)
   return Number(/^gatehouse_links_lookups_total\{source="database"\} (\d+)/m.exec(text)?.[1])
 }
 
 /** A full disk may have a hole for a small row left: the change that is refused is a long one. */
-async function refusedChange(ann: Caller): Promise<unknown> {
+async function refusedChange(ann: Caller) {
   let n = 0
   return until(async () => {
     const body = { slug: `more-${n++}`, url: 'https://more.test/', description: 'x'.repeat(900) }
@@ -196,12 +198,12 @@ async function refusedChange(ann: Caller): Promise<unknown> {
   }, 'a change to be refused')
 }
 
-async function refused(load: Load): Promise<void> {
+async function refused(load: Load) {
   const before = load.refused.length
   await until(() => load.refused.length > before + 4 * SENDERS, 'senders to be refused', 20_000)
 }
 
-async function accepted(load: Load): Promise<void> {
+async function accepted(load: Load) {
   const before = load.acked.length
   await until(() => load.acked.length > before + 20, 'deliveries to be accepted', 20_000)
 }

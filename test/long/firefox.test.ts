@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { WebSocket } from 'ws'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
 import { lacks, longParts } from '../runner/system-parts.ts'
 import { fillAdmin, fillOps, fillOrdinary, startSites } from '../browser/sites.ts'
@@ -21,14 +19,14 @@ const PAGES = {
 } as const
 
 type Message = {
-  readonly id?: number
-  readonly method?: string
-  readonly params?: Params
-  readonly result?: Params
-  readonly error?: string
-  readonly message?: string
+  id?: number
+  method?: string
+  params?: Params
+  result?: Params
+  error?: string
+  message?: string
 }
-type Params = Readonly<Record<string, unknown>>
+type Params = Record<string, unknown>
 
 /** A headless Firefox on a fresh profile; it ends with the test. */
 async function startFirefox(t: Owner) {
@@ -71,7 +69,7 @@ async function startFirefox(t: Owner) {
 }
 
 /** What an event says that went wrong; undefined for one that says nothing of the kind. */
-function problemIn({ method, params = {} }: Message): string | undefined {
+function problemIn({ method, params = {} }: Message) {
   if (method === 'log.entryAdded') {
     const { level, text } = params
     return level === 'error' ? String(text) : undefined
@@ -89,7 +87,7 @@ function problemIn({ method, params = {} }: Message): string | undefined {
   return status >= 400 ? `${request?.url} answered ${status}` : undefined
 }
 
-await t.test('pages in Firefox', { skip: lacks(longParts.firefox) }, async (t: Test) => {
+await t.test('pages in Firefox', { skip: lacks(longParts.firefox) }, async (t) => {
   const { server, env } = await startSites(t)
   await fillOrdinary(server.hooks)
   const { email } = await fillAdmin(linksServer(server, env))

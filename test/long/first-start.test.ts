@@ -4,7 +4,6 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import type { Test } from 'tap'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -70,7 +69,7 @@ await t.test(
   },
 )
 
-await t.test('secrets have a key by itself', async (t: Test) => {
+await t.test('secrets have a key by itself', async (t) => {
   await page.goto(`${hooks}/providers/new?scheme=shopify`)
   t.equal(await page.getByText('GATEHOUSE_SECRET_KEY').count(), 0, 'nobody has to set one')
   await page.getByLabel('Secret that the sender made').fill(secret('first-shopify'))
@@ -80,7 +79,7 @@ await t.test('secrets have a key by itself', async (t: Test) => {
   t.equal(key.mode & 0o777, 0o600, 'the key is for its owner alone')
 })
 
-await t.test('a link is found as people type it', async (t: Test) => {
+await t.test('a link is found as people type it', async (t) => {
   await page.goto(`${links}/-/`)
   await page.getByLabel(/^Short name/).fill('team')
   await page.getByLabel('Leads to').fill('https://team.example.com/')

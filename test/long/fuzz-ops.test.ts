@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import * as Type from '../../kernel/schema.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes } from '../../routes/ops/routes.ts'
@@ -123,7 +122,7 @@ await eachBackend(
     /** The ids of a list, of which there is at least one: if need be, it is created. */
     async function idsOf(noun: string, query: string, create?: () => Promise<unknown>) {
       const list = async () => {
-        const { json } = await api<Readonly<Record<string, readonly { id: number }[]>>>(
+        const { json } = await api<Record<string, readonly { id: number }[]>>(
           'GET',
           `/${noun}?${query}`,
         )

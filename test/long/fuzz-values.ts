@@ -8,14 +8,14 @@ export const MARKER = `<x-fuzz-1"'>`
 
 type OddValues = {
   /** Texts that programs often handle wrongly. */
-  readonly texts: readonly string[]
+  texts: readonly string[]
   /** After a path: broken encodings, other paths. */
-  readonly endings: readonly string[]
+  endings: readonly string[]
   /** Bodies of the wrong shape or encoding. */
-  readonly bodies: readonly string[]
+  bodies: readonly string[]
   /** Headers that change an answer, and values that no client means. */
-  readonly headerNames: readonly string[]
-  readonly headerValues: readonly string[]
+  headerNames: readonly string[]
+  headerValues: readonly string[]
 }
 const FILE = join(import.meta.dirname, '../fixtures/odd-values.json')
 export const ODD: OddValues = JSON.parse(readFileSync(FILE, 'utf8'))
@@ -37,25 +37,25 @@ export const oddCursor: fc.Arbitrary<string> = fc
   .map((position) => Buffer.from(JSON.stringify(position)).toString('base64url'))
 
 /** Values for members of a name that fit more than the schema says, such as ids that exist. */
-export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>
+export type Known = Record<string, fc.Arbitrary<unknown>>
 
 /** The keywords of JSON Schema that values are made from. */
 export type Shape = {
-  readonly type?: string
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
-  readonly anyOf?: readonly TSchema[]
-  readonly properties?: Readonly<Record<string, TSchema>>
-  readonly required?: readonly string[]
-  readonly items?: TSchema
-  readonly minItems?: number
-  readonly maxItems?: number
-  readonly pattern?: string
-  readonly format?: string
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly minimum?: number
-  readonly maximum?: number
+  type?: string
+  const?: unknown
+  enum?: readonly unknown[]
+  anyOf?: readonly TSchema[]
+  properties?: Record<string, TSchema>
+  required?: readonly string[]
+  items?: TSchema
+  minItems?: number
+  maxItems?: number
+  pattern?: string
+  format?: string
+  minLength?: number
+  maxLength?: number
+  minimum?: number
+  maximum?: number
 }
 
 /** Values that fit a schema, those at its limits among them. */

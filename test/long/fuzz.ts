@@ -9,45 +9,54 @@ import { request, type Response } from '../helpers/http.ts'
 import { extent, ROOT } from '../helpers/program.ts'
 import type { ServerProcess } from '../helpers/server-process.ts'
 import { newSeed } from '../helpers/until.ts'
-import { hasMembers, MARKER, nearlyValid, ODD, oddText, valid, type Known } from './fuzz-values.ts'
+import {
+  hasMembers,
+  MARKER,
+  nearlyValid,
+  ODD,
+  oddText,
+  valid,
+  type Known,
+  type Shape,
+} from './fuzz-values.ts'
 import { MODERN, modern, type Endpoint } from '../helpers/mcp.ts'
 
 /** A busy machine holds the thread, too: warnings of that would make the tests depend on time. */
 export const UNWATCHED = { GATEHOUSE_WATCHDOG_S: '0' }
 
-export type Headers = Readonly<Record<string, string>>
+export type Headers = Record<string, string>
 
 /** A request, before its caller's headers are added. */
 export type Sent = {
-  readonly route: Route
-  readonly path: string
-  readonly headers: Headers
-  readonly body: string | Uint8Array | undefined
-  readonly caller: string
+  route: Route
+  path: string
+  headers: Headers
+  body: string | Uint8Array | undefined
+  caller: string
   /** The body does not fit its schema, so that it must be refused. */
-  readonly mustFail: boolean
+  mustFail: boolean
   /** The path may lead to another route. */
-  readonly strays: boolean
+  strays: boolean
 }
 
 /** A running service, and what its declarations do not say. */
 export type Subject = {
-  readonly server: ServerProcess
-  readonly base: string
-  readonly routes: readonly Route[]
+  server: ServerProcess
+  base: string
+  routes: readonly Route[]
   /** Schemas of bodies that handlers read by themselves, by route: `POST /path`. */
-  readonly bodies: Readonly<Record<string, TSchema>>
+  bodies: Record<string, TSchema>
   /** By the name of a member or parameter; `links/:id` is the one below `/links/`. */
-  readonly known: Known
+  known: Known
   /** The headers of each caller. */
-  readonly callers: Readonly<Record<string, (sent: Sent) => Headers>>
+  callers: Record<string, (sent: Sent) => Headers>
   /** The caller who may do most on a route. */
-  readonly best: (route: Route) => string
+  best: (route: Route) => string
   /** Creates again what requests have removed. */
-  readonly refresh: () => Promise<void>
+  refresh: () => Promise<void>
   /** The schema of errors below a path, by media type. */
-  readonly faults: (path: string) => Readonly<Record<string, TSchema>>
-  readonly secrets: readonly string[]
+  faults: (path: string) => Record<string, TSchema>
+  secrets: readonly string[]
 }
 
 const RUNS = extent({
@@ -59,6 +68,15 @@ const JSON_TYPE = 'application/json'
 /** Paths for programs: their errors are never pages. */
 const NO_PAGES = /^\/(?:api\/v1|v1|webhooks)\//
 const FORM_TYPE = 'application/x-www-form-urlencoded'
+
+/** What is the same on each service. */
+const DOCS: Known = {
+  'docs/:name': fc.constant('security'),
+  'decisions/:name': fc.constant('002-directory-lock'),
+  'pictures/:name': fc.constant('hooks-home.png'),
+}
+/** Where the parts of a form with a file end. */
+const BOUNDARY = '-fuzz-'
 
 const ENDINGS = [...ODD.endings, 'x'.repeat(9_000)]
 const ODD_TYPES = ['', JSON_TYPE, FORM_TYPE, 'text/plain', 'application/json; charset=utf-16', ';']
@@ -101,11 +119,7 @@ export const INERT: unknown = new Proxy(() => undefined, { get: () => INERT, app
  * Sends every route valid requests, until one succeeds, and then nearly valid ones to all. Each answer must
  * keep what the declarations promise. A failure prints its seed: GATEHOUSE_TEST_SEED=… repeats it.
  */
-export async function fuzz(
-  t: Test,
-  backend: 'postgres' | 'embedded',
-  subject: Subject,
-): Promise<void> {
+export async function fuzz(t: Test, backend: 'postgres' | 'embedded', subject: Subject) {
   const seed = newSeed()
   const succeeded = new Set<Route>()
   let [requests, plays, last] = [0, 0, '']
@@ -158,7 +172,8 @@ function validRequest(route: Route, subject: Subject) {
   const params = path.split('/').map((part, at, parts) => {
     if (!part.startsWith(':')) return fc.constant(part)
     const name = part.slice(1)
-    const value = known[`${parts[at - 1]}/${part}`] ?? known[name]
+    const place = `${parts[at - 1]}/${part}`
+    const value = DOCS[place] ?? known[place] ?? known[name]
     return (value ?? valid(route.params?.[name] ?? { type: 'string' }, known)).map(encode)
   })
   return fc
@@ -276,9 +291,9 @@ function* brokenPromises(answer: Response, sent: Sent, subject: Subject) {
   }
   const shown = JSON.stringify(headers) + text
   if (subject.secrets.some((secret) => shown.includes(secret))) yield 'it shows a secret'
-  const inside = /^text\/(?:javascript|css)/.test(type)
-    ? undefined
-    : INSIDES.find((one) => one.test(shown))
+  // The documentation has such names by right.
+  const mayName = /^text\/(?:javascript|css)/.test(type) || sent.path.startsWith('/-/docs/')
+  const inside = mayName ? undefined : INSIDES.find((one) => one.test(shown))
   if (inside !== undefined) yield `it shows what is inside: ${inside.exec(shown)?.[0]}`
   if (status >= 400 && (type !== 'text/html' || NO_PAGES.test(sent.path))) {
     const schema = subject.faults(sent.path)[type]
@@ -305,13 +320,28 @@ function isOperation(route: Route): route is Operation {
 
 function typeOf(route: Route) {
   const isJson = isOperation(route) || /^\/(?:v1|mcp|webhooks)\//.test(route.path)
-  return isJson ? JSON_TYPE : FORM_TYPE
+  if (isJson) return JSON_TYPE
+  return hasFile(route) ? `multipart/form-data; boundary=${BOUNDARY}` : FORM_TYPE
+}
+
+function hasFile({ body }: Route) {
+  const { properties = {} }: Shape = body ?? {}
+  return Object.values(properties).some((schema) => 'contentEncoding' in schema)
 }
 
 function encodeBody(route: Route, value: unknown) {
   if (typeof value === 'string' || typeOf(route) === JSON_TYPE)
     return typeof value === 'string' ? value : JSON.stringify(value)
-  return fieldsOf(value)
+  return hasFile(route) ? partsOf(value) : fieldsOf(value)
+}
+
+function partsOf(value: unknown) {
+  const parts = Object.entries(Object(value)).map(([name, one]) => {
+    const file = name === 'file' ? '; filename="links.csv"' : ''
+    const head = `Content-Disposition: form-data; name="${name}"${file}`
+    return `--${BOUNDARY}\r\n${head}\r\n\r\n${String(one)}\r\n`
+  })
+  return `${parts.join('')}--${BOUNDARY}--\r\n`
 }
 
 /** As forms and queries are written: a list is a field for each item. */

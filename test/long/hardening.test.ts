@@ -4,8 +4,7 @@ import { t } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 
 const [, postgres] = backends
@@ -34,7 +33,7 @@ const OTHERS = {
 const NOTE =
   'the hardening of gatehouse.service is in the way, deploy/ops-host-access.conf gives it back'
 
-type Programs = Readonly<Record<string, readonly [says: string, code: number]>>
+type Programs = Record<string, readonly [says: string, code: number]>
 
 /** A program as systemd starts a service with `NoNewPrivileges=yes`. */
 const HARDENED = ['setpriv', '--no-new-privs', process.execPath, 'server.ts']
@@ -58,7 +57,7 @@ async function use(
   t: Owner,
   programs: Programs,
   program: readonly string[],
-  invocation: Readonly<Record<string, string>> = {
+  invocation: Record<string, string> = {
     INVOCATION_ID: 'b1946ac92492d2347c6235b4d2611184',
   },
 ) {
@@ -153,7 +152,7 @@ t.test('nothing is blamed on a hardening that is not there', async (t) => {
   const cases: readonly (readonly [
     string,
     Programs,
-    Readonly<Record<string, string>>,
+    Record<string, string>,
     readonly string[],
   ])[] = [
     ['not by systemd', REFUSALS, {}, HARDENED],

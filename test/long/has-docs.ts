@@ -5,7 +5,7 @@ import { request } from '../helpers/http.ts'
 import { ROOT } from '../helpers/program.ts'
 
 /** The documentation is whole: a page, a decision, a picture, the search. */
-export async function hasDocs(t: Test, address: string): Promise<void> {
+export async function hasDocs(t: Test, address: string) {
   const docs = `${address}/-/docs/`
   t.match(await request(`${docs}hooks`), { status: 200, text: /<h1 id="hooks">/ })
   t.equal((await request(`${docs}decisions/048-actors`)).status, 200)

@@ -1,13 +1,10 @@
-import { t } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
-import { healthOf, queueEnv, settled, startRedis } from '../helpers/queue.ts'
-import type { Redis } from '../helpers/queue.ts'
+import { healthOf, queueEnv, settled, startRedis, type Redis } from '../helpers/queue.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { randomInt } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Test } from 'tap'
 import { createSender, startLoad } from '../helpers/deliveries.ts'
 import { addDestination, eventOf, listed, retry, untilListed } from '../helpers/destinations.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -24,7 +21,7 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   const [, postgres] = backends
   const redis = await startRedis(t)
   const env = { ...(await postgres.env(t)), ...queueEnv(redis, STREAM) }
-  const start = (): Promise<ServerProcess> => startServerProcess(t, { services: ['hooks'], env })
+  const start = () => startServerProcess(t, { services: ['hooks'], env })
   let server = await start()
 
   const figure = async (text: string) => {
@@ -69,16 +66,16 @@ t.test('consumer killed three times, Redis killed once: each entry is stored onc
   t.match(await healthOf(server.hooks), { broker: 'ok' })
 })
 
-function numbers(): readonly number[] {
+function numbers() {
   return Array.from({ length: ENTRIES }, (_, at) => at + 1)
 }
 
-function payloadOf(n: number): string {
+function payloadOf(n: number) {
   return JSON.stringify({ n, filler: 'x'.repeat(n % 100) })
 }
 
 /** Adds the entries in order under ids of their own: adding one again is refused by Redis. */
-async function addAll(redis: Redis): Promise<void> {
+async function addAll(redis: Redis) {
   for (let first = 1; first <= ENTRIES; first += CHUNK) {
     const chunk = numbers().slice(first - 1, first - 1 + CHUNK)
     await until(
@@ -92,7 +89,7 @@ async function addAll(redis: Redis): Promise<void> {
   }
 }
 
-async function add(redis: Redis, n: number): Promise<void> {
+async function add(redis: Redis, n: number) {
   try {
     await redis.send('XADD', STREAM, `${n}-0`, 'payload', payloadOf(n), 'event_type', 'made')
   } catch (error) {

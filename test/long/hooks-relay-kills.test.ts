@@ -1,16 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Stripe from 'stripe'
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { recorded, startForward } from '../fixtures/forward-setup.ts'
-import type { Forwarder } from '../fixtures/forward-setup.ts'
+import { t, type Test } from 'tap'
+import { recorded, startForward, type Forwarder } from '../fixtures/forward-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
 import { signatureHeaders } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
@@ -24,7 +21,7 @@ const AHEAD = 150
 const DEATHS = { forwardKilled: 150, serverKilled: 350, serverStopped: 550, bothKilled: 750 }
 
 /** Bodies that only survive when their bytes are left alone; some are large. */
-function bodyOf(n: number): string {
+function bodyOf(n: number) {
   const text = ['\u00e9\u{1f512}\u2028', '\\u001B', '\r\n\t', '"', ''][n % 5]
   const filler = 'x'.repeat(n % 100 === 0 ? 300_000 : n % 700)
   return `{ "id":"evt_${n}",\r\n "type": "charge.succeeded", "text":${JSON.stringify(text)}, "filler":"${filler}" }`
@@ -62,7 +59,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
 
   const ids = new Map<string, number>()
   let next = 0
-  async function deliver(n: number): Promise<void> {
+  async function deliver(n: number) {
     const body = bodyOf(n)
     for (;;) {
       const headers = {
@@ -79,15 +76,14 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: T
       await pause(50)
     }
   }
-  async function send(): Promise<void> {
+  async function send() {
     for (let n = next++; n < EVENTS; n = next++) {
       await until(() => n < bodies.size + AHEAD, 'the target to keep up', 60_000)
       await deliver(n)
     }
   }
 
-  const startHooks = (): Promise<ServerProcess> =>
-    startServerProcess(t, { services: ['hooks'], env })
+  const startHooks = () => startServerProcess(t, { services: ['hooks'], env })
   const startForwarder = async (): Promise<Forwarder> => {
     const forwarder = startForward(t, [`${target.url}/hook`, '--from', base, '--name', 'story'])
     await forwarder.connected()

@@ -1,7 +1,6 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { head } from '../faults/malformed.ts'
 import { backends } from '../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, eventIds, payloadOf } from '../helpers/hooks.ts'
@@ -29,11 +28,11 @@ const HOOKS_LIMIT = 2 * 1024 * 1024
 
 /** A route that bombs are sent to. */
 type Target = {
-  readonly service: keyof typeof SHAPES
-  readonly line: string
-  readonly headers: readonly string[]
+  service: keyof typeof SHAPES
+  line: string
+  headers: readonly string[]
   /** What it takes at most; undefined where it reads no body. */
-  readonly limit?: number
+  limit?: number
 }
 
 /** The members of an error, by service. */
@@ -195,7 +194,7 @@ t.test('what is stored, and the log', async (t) => {
 })
 
 /** The head of a request to a target. */
-function headOf({ line, headers }: Target, ...more: readonly string[]) {
+function headOf({ line, headers }: Target, ...more: string[]) {
   return head(`${line} HTTP/1.1`, 'Host: localhost', ...headers, ...more)
 }
 

@@ -1,8 +1,6 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
-import { connect } from 'node:net'
-import type { Socket } from 'node:net'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { connect, type Socket } from 'node:net'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
@@ -117,7 +115,7 @@ function isSocket(link: string) {
 }
 
 /** A connection that is held open, with the start of what came on it. */
-type HeldSocket = { readonly socket: Socket; text: string; closed: boolean }
+type HeldSocket = { socket: Socket; text: string; closed: boolean }
 
 /** Opens connections, some at a time, and asks on each; they are destroyed with the test. */
 async function openSockets(t: Test, port: number, count: number) {

@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { identity, linksServer } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
@@ -23,15 +22,15 @@ import {
   fillOps,
   fillOrdinary,
   startSites,
+  type Paths,
 } from '../browser/sites.ts'
-import type { Paths } from '../browser/sites.ts'
 
 /** One program for all pages. */
 const { server, env } = await startSites(t)
 const WIDTHS = [1280, 390, 320] as const
 
 /** Fits on every width, and is readable in both colour schemes. */
-async function looksRight(t: Test, page: Page): Promise<void> {
+async function looksRight(t: Test, page: Page) {
   t.same(await measure(page, 'structure()'), [])
   await measure(page, 'openDetails()')
   for (const width of WIDTHS) await fits(t, page, width)
@@ -51,7 +50,7 @@ async function openViewer(t: Test, base: string, email = ''): Promise<TestBrowse
 }
 
 /** Looks at each page in every way. */
-async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<void> {
+async function visit(t: Test, page: Page, base: string, paths: Paths) {
   for (const [at, path] of paths.entries()) {
     await t.test(path.slice(0, 40), async (t) => {
       await page.goto(base + path)
@@ -64,7 +63,7 @@ async function visit(t: Test, page: Page, base: string, paths: Paths): Promise<v
   }
 }
 
-await t.test('hooks', async (t: Test) => {
+await t.test('hooks', async (t) => {
   const base = server.hooks
   const { page } = await openViewer(t, base)
   const ordinary = await fillOrdinary(base)
@@ -84,7 +83,7 @@ await t.test('hooks', async (t: Test) => {
   await t.test('long', (t) => visit(t, page, base, long))
 })
 
-await t.test('links', async (t: Test) => {
+await t.test('links', async (t) => {
   const links = linksServer(server, env)
   for (const fill of [fillLinks, fillAdmin]) {
     const { kinds, email } = await fill(links)
@@ -93,7 +92,7 @@ await t.test('links', async (t: Test) => {
   }
 })
 
-await t.test('ops', async (t: Test) => {
+await t.test('ops', async (t) => {
   const { kinds } = await fillOps(opsServer(server, env))
   const { page } = await openViewer(t, server.ops)
   await visit(t, page, server.ops, kinds)

@@ -93,7 +93,7 @@ function blocksOf(heading: string) {
   return [...section.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block = '']) => block)
 }
 
-function sh(commands: string | undefined, env: Readonly<Record<string, string>>) {
+function sh(commands: string | undefined, env: Record<string, string>) {
   const folder = postgresPrograms() ?? dirname(process.execPath)
   const PATH = `${folder}:${process.env['PATH']}`
   const { status, stdout, stderr } = spawnSync('sh', ['-ec', commands ?? 'false'], {

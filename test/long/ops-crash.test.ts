@@ -1,16 +1,20 @@
-import { t } from 'tap'
-import { claudeResult, processesWith, startAgentOps } from '../helpers/agents.ts'
-import type { AgentOps } from '../helpers/agents.ts'
-import { backends, onPostgres } from '../helpers/backends.ts'
-import { ended, eventsOfSession, opsServer, startOpsProcess, trigger } from '../helpers/ops.ts'
-import type { Session, Event } from '../helpers/ops.ts'
+import { t, type Test } from 'tap'
+import { claudeResult, processesWith, startAgentOps, type AgentOps } from '../helpers/agents.ts'
+import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
+import {
+  ended,
+  eventsOfSession,
+  opsServer,
+  startOpsProcess,
+  trigger,
+  type Session,
+  type Event,
+} from '../helpers/ops.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
-import type { Backend } from '../helpers/backends.ts'
 import { calls, startModel } from '../helpers/model.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 

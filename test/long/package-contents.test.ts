@@ -73,7 +73,7 @@ await t.test('the Debian package', { skip }, async (t) => {
   const executable = join(folder, 'gatehouse')
   writeFileSync(executable, '#!/bin/sh\necho 1\n')
   const deb = buildDeb(executable, folder, 'arm64')
-  const ask = (...args: readonly string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
+  const ask = (...args: string[]) => execFileSync('dpkg-deb', args, { encoding: 'utf8' })
   const begin = `Package: gatehouse\nVersion: ${version}\nArchitecture: arm64\n`
   t.match(ask('--field', deb), begin)
   t.match(ask('--field', deb, 'Depends'), /\blibatomic1, libc6 .*\bsystemd\b/)

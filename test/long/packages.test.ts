@@ -4,8 +4,7 @@ import { arch } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { longParts, lacks } from '../runner/system-parts.ts'
 import { noChroot } from './chroot.ts'
 import { makeDebian } from './debian.ts'
@@ -97,7 +96,7 @@ if (typeof skip === 'string') {
 
   await t.test('shells can read its completions', { skip: noDebian ?? false }, async (t) => {
     execFileSync('dpkg-deb', ['--extract', deb, debian])
-    const inside = (...command: readonly string[]) => {
+    const inside = (...command: string[]) => {
       const { status, stderr } = spawnSync('chroot', [debian, ...command], {
         encoding: 'utf8',
         env: { PATH: '/usr/bin:/bin' },

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { onPath } from '../runner/system-parts.ts'
 
 /** A runtime that sets no limits of processes: only root with all capabilities may raise them. */
@@ -49,7 +48,7 @@ runroot = "${at('run')}"
     CONTAINERS_CONF: at('containers.conf'),
     CONTAINERS_STORAGE_CONF: at('storage.conf'),
   }
-  const podman = async (...args: readonly string[]) => {
+  const podman = async (...args: string[]) => {
     const { stdout } = await promisify(execFile)('podman', args, {
       env: { ...process.env, ...env },
     })

@@ -109,7 +109,7 @@ await t.test('the tarball of npm', { skip: noDebian ?? false }, async (t) => {
 })
 
 await t.test('the Debian package', { skip: noDebian ?? false }, async (t) => {
-  const dpkg = (...args: readonly string[]) =>
+  const dpkg = (...args: string[]) =>
     execFileSync('chroot', [debian, 'dpkg', ...args], {
       encoding: 'utf8',
       env: ROOT_ENV,
@@ -154,8 +154,7 @@ await t.test('the image', { skip: noPodman }, async (t) => {
   if (podman === undefined) return
   const command = podman.podman
   const limits = ['--read-only', '--cap-drop=ALL', '--security-opt=no-new-privileges']
-  const run = (...args: readonly string[]) =>
-    command('run', '--rm', '--network=host', ...limits, ...args)
+  const run = (...args: string[]) => command('run', '--rm', '--network=host', ...limits, ...args)
   const image = (isNext: boolean) => `localhost/gatehouse:${(isNext ? second : first).version}`
   const load = (isNext: boolean) => command('load', '--input', (isNext ? second : first).image)
   await load(false)
@@ -202,7 +201,7 @@ await t.test('the image', { skip: noPodman }, async (t) => {
 })
 
 /** Why no root directory can be made; undefined where it can. */
-function noRoot(...parts: readonly SystemPart[]) {
+function noRoot(...parts: SystemPart[]) {
   const missing = lacks(...parts)
   return noChroot() ?? (missing === false ? undefined : missing)
 }
@@ -237,7 +236,7 @@ function executableOn(root: string, kind: Architecture, starter: readonly string
 }
 
 /** All paths of a root directory, as a program in it names them. */
-function pathsOf(root: string): readonly string[] {
+function pathsOf(root: string) {
   const found = execFileSync('find', [root, '-mindepth', '1', '-xdev', '-printf', '/%P\n'], {
     encoding: 'utf8',
     maxBuffer: 64e6,
@@ -254,11 +253,7 @@ function npx(place: string) {
 }
 
 /** The files of a folder that a release or a build has filled. */
-function filesOf(
-  place: string,
-  version: string,
-  executable: Readonly<Record<Architecture, string>>,
-) {
+function filesOf(place: string, version: string, executable: Record<Architecture, string>) {
   const debian = DEBIAN_NAMES[own]
   return {
     version,

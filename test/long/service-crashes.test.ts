@@ -1,12 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { createSender } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { linksServer } from '../helpers/links.ts'
-import { ended, inventoryFile, opsServer, startGate } from '../helpers/ops.ts'
-import type { Event, Session } from '../helpers/ops.ts'
+import {
+  ended,
+  inventoryFile,
+  opsServer,
+  startGate,
+  type Event,
+  type Session,
+} from '../helpers/ops.ts'
 import { newSeed, randomOf, until } from '../helpers/until.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { assertKept, startServiceLoad } from './service-load.ts'

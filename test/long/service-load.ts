@@ -1,35 +1,40 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Test } from 'tap'
-import { apiOf } from '../helpers/api.ts'
-import type { ApiResponse } from '../helpers/api.ts'
+import { apiOf, type ApiResponse } from '../helpers/api.ts'
 import type { Row } from '../helpers/backends.ts'
-import { brokenOf, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
-import type { Load, Sender } from '../helpers/deliveries.ts'
+import {
+  brokenOf,
+  lostOf,
+  startLoad,
+  storedEvents,
+  type Load,
+  type Sender,
+} from '../helpers/deliveries.ts'
 import type { Owner } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
 
 /** Work for all three services that goes on until it is stopped, whatever is answered. */
 export type ServiceLoad = {
-  readonly deliveries: Load
+  deliveries: Load
   /** Slugs of links, observations of memories and ids of sessions that were acknowledged. */
-  readonly acked: {
-    readonly links: readonly string[]
-    readonly memories: readonly string[]
-    readonly sessions: readonly number[]
+  acked: {
+    links: readonly string[]
+    memories: readonly string[]
+    sessions: readonly number[]
   }
   /** All other answers of links and ops. */
-  readonly refused: readonly { readonly what: string; readonly answer: ApiResponse<unknown> }[]
+  refused: readonly { what: string; answer: ApiResponse<unknown> }[]
   /** Calls that got no answer. */
-  readonly unanswered: readonly string[]
+  unanswered: readonly string[]
   stop(): Promise<void>
 }
 
 /** How: `server` is asked before each call, because a restart changes it; `token` is for links. */
 export type ServiceLoadOptions = {
-  readonly server: () => TestServer
-  readonly sender: Sender
-  readonly token: string
+  server: () => TestServer
+  sender: Sender
+  token: string
 }
 
 type Call = [service: 'links' | 'ops', path: string, body: object]
@@ -50,7 +55,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
   let stopped = false
 
   /** Makes one thing after the other, and says what was acknowledged. */
-  async function work(next: () => Call, keep: (json: { id: number }) => void): Promise<void> {
+  async function work(next: () => Call, keep: (json: { id: number }) => void) {
     while (!stopped) {
       const [service, path, body] = next()
       const what = `POST ${path}`
@@ -65,7 +70,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
       await pause(30)
     }
   }
-  async function makeLinks(): Promise<void> {
+  async function makeLinks() {
     let slug = ''
     const next = (): Call => {
       slug = `load-${process.pid}-${made++}`
@@ -73,7 +78,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
     }
     await work(next, () => acked.links.push(slug))
   }
-  async function makeMemories(): Promise<void> {
+  async function makeMemories() {
     let observation = ''
     const next = (): Call => {
       observation = `observation ${process.pid}-${made++}`
@@ -81,13 +86,13 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
     }
     await work(next, () => acked.memories.push(observation))
   }
-  async function startSessions(): Promise<void> {
+  async function startSessions() {
     const next = (): Call => ['ops', '/sessions/trigger', { prompt: 'look' }]
     await work(next, ({ id }) => acked.sessions.push(id))
   }
 
   const working = Promise.all([makeLinks(), makeLinks(), makeMemories(), startSessions()])
-  async function stop(): Promise<void> {
+  async function stop() {
     stopped = true
     await Promise.all([deliveries.stop(), working])
   }
@@ -139,7 +144,7 @@ export async function assertKept(t: Test, { deliveries, acked }: ServiceLoad, lo
 }
 
 /** Whoever was not acknowledged was told to come back, and nothing of the inside. */
-export function assertRefusals(t: Test, { deliveries, refused, unanswered }: ServiceLoad): void {
+export function assertRefusals(t: Test, { deliveries, refused, unanswered }: ServiceLoad) {
   const inside = /ECONN|127\.0\.0\.1|postgres|select|insert|statement/i
   for (const { status, type, retryAfter, text } of deliveries.refused) {
     const good = status === 503 && type === 'application/problem+json'

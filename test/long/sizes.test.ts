@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer'
 import client from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openEmbedded } from '../../db/embedded/open.ts'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import { checkStreamClients } from '../fixtures/stream-clients.ts'

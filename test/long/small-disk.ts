@@ -12,11 +12,11 @@ import { ROOT, recordFolder, recordProcess, runFolder } from '../helpers/program
  */
 export type SmallDisk = {
   /** Its folder, for programs that run on it. */
-  readonly folder: string
+  folder: string
   /** The same folder, for the test itself. */
-  readonly seen: string
+  seen: string
   /** What a command that sees the disk begins with. */
-  readonly on: readonly string[]
+  on: readonly string[]
   /** Another program's file takes what is left. */
   fill(): void
   /** That file goes again. */
@@ -27,7 +27,7 @@ const MOUNT =
   'mount -t tmpfs -o size="$1",mode=755 none "$2" && echo mounted && exec sleep infinity'
 
 /** For `skip`: why there can be no such disk here; false when there can. */
-export function lacksSmallDisks(): string | false {
+export function lacksSmallDisks() {
   const able = spawnSync('unshare', ['--mount', 'true']).status === 0
   return !able && 'mounting a small disk takes root'
 }

@@ -1,28 +1,25 @@
-import { request } from 'node:http'
-import type { Agent } from 'node:http'
+import { request, type Agent } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import { keepAlive, send } from '../helpers/deliveries.ts'
-import type { Sender } from '../helpers/deliveries.ts'
+import { keepAlive, send, type Sender } from '../helpers/deliveries.ts'
 import type { Caller } from '../helpers/links.ts'
-import { META, MODERN } from '../helpers/mcp.ts'
-import type { Endpoint } from '../helpers/mcp.ts'
+import { META, MODERN, type Endpoint } from '../helpers/mcp.ts'
 import type { Owner } from '../helpers/owner.ts'
 import type { Service } from '../helpers/server.ts'
 import { openStream } from '../helpers/sse.ts'
 
 /** The server, and who uses it. */
 export type Soaked = {
-  readonly server: Readonly<Record<Service, string>>
-  readonly sender: Sender
-  readonly ann: Pick<Caller, 'token'>
-  readonly endpoint: Endpoint
+  server: Record<Service, string>
+  sender: Sender
+  ann: Pick<Caller, 'token'>
+  endpoint: Endpoint
 }
 
 /** Everything that users do, at once, until it is stopped. */
 export type SoakLoad = {
   /** Answers, by what was done and its status; 0 is no answer. */
-  readonly answers: ReadonlyMap<string, number>
+  answers: ReadonlyMap<string, number>
   stop(): Promise<void>
 }
 
@@ -161,11 +158,11 @@ export function startSoak(t: Owner, { server, sender, ann, endpoint }: Soaked): 
 }
 
 type Asked = {
-  readonly method?: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | undefined
+  method?: string
+  headers?: Record<string, string>
+  body?: string | undefined
 }
-type Answered = { readonly status: number; readonly text: string }
+type Answered = { status: number; text: string }
 
 /** Of so many calls none is kept: `request` of the helpers keeps each for the check of the contracts. */
 function answerTo(agent: Agent, url: string, { method = 'GET', headers = {}, body }: Asked) {

@@ -9,8 +9,7 @@ import { inventoryFile } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
-import { median, openDoctor } from '../helpers/vitals.ts'
-import type { Vitals } from '../helpers/vitals.ts'
+import { median, openDoctor, type Vitals } from '../helpers/vitals.ts'
 import { startSoak } from './soak-load.ts'
 
 // All services under everything that users do, at once (soak-load.ts), for ten minutes in the long form:

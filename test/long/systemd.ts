@@ -25,7 +25,7 @@ function controlGroup() {
 }
 
 /** Why systemd can't be started here; false when it can be tried. */
-export function noSystemd(): string | false {
+export function noSystemd() {
   if (process.getuid?.() !== 0) return 'only root can start a systemd of its own'
   const { systemd, python, bubblewrap } = deploymentParts
   const missing = lacks(systemd, python, bubblewrap)

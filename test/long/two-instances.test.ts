@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { backends } from '../helpers/backends.ts'
@@ -14,10 +13,15 @@ import {
 } from '../helpers/deliveries.ts'
 import { follow, startReceiver } from '../helpers/replays.ts'
 import { request } from '../helpers/http.ts'
-import { leadsTo, linksServer, longestTarget, makeLink } from '../helpers/links.ts'
-import type { Caller, Link } from '../helpers/links.ts'
-import { FORWARDER, startNginx } from '../deploy/nginx.ts'
-import type { Nginx, Ports } from '../deploy/nginx.ts'
+import {
+  leadsTo,
+  linksServer,
+  longestTarget,
+  makeLink,
+  type Caller,
+  type Link,
+} from '../helpers/links.ts'
+import { FORWARDER, startNginx, type Nginx, type Ports } from '../deploy/nginx.ts'
 import {
   beginByHand,
   endByHand,
@@ -28,8 +32,7 @@ import {
 } from '../helpers/ops.ts'
 import { freePort } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
-import { startServerProcess } from '../helpers/server-process.ts'
-import type { ServerProcess } from '../helpers/server-process.ts'
+import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
 const [, postgres] = backends

@@ -10,12 +10,12 @@ import { OPS_FAULTS } from './ops.ts'
 /** A small fault in the program, and the test that fails with it. */
 export type PlantedFault = {
   /** What the program does wrong then. */
-  readonly why: string
-  readonly path: string
+  why: string
+  path: string
   /** Stands in the file exactly once. */
-  readonly find: string
-  readonly replace: string
-  readonly test: string
+  find: string
+  replace: string
+  test: string
 }
 
 export const FAULTS: readonly PlantedFault[] = [
@@ -26,7 +26,7 @@ export const FAULTS: readonly PlantedFault[] = [
 ]
 
 /** Why a fault can't be tried on the present sources; undefined when it can. */
-export function misfitOf({ path, find, replace, test }: PlantedFault): string | undefined {
+export function misfitOf({ path, find, replace, test }: PlantedFault) {
   if (!existsSync(join(ROOT, path))) return `there is no ${path}`
   if (!existsSync(join(ROOT, test))) return `there is no ${test}`
   const [before = '', ...after] = readFileSync(join(ROOT, path), 'utf8').split(find)
@@ -35,7 +35,7 @@ export function misfitOf({ path, find, replace, test }: PlantedFault): string | 
 }
 
 /** A program that can't be read fails every test. */
-function syntaxError(text: string): string | undefined {
+function syntaxError(text: string) {
   try {
     stripTypeScriptTypes(text)
     return undefined

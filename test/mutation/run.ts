@@ -19,22 +19,22 @@ const never = new AbortController().signal
 const unchanged = new Map<string, Promise<boolean>>()
 
 /** The repository in a folder of its own: no other test meets the faults. */
-export function copySources(): string {
+export function copySources() {
   const copy = mkdtempSync(join(runFolder(), 'sources-'))
-  const isWanted = (path: string): boolean => !SKIPPED.includes(relative(ROOT, path))
+  const isWanted = (path: string) => !SKIPPED.includes(relative(ROOT, path))
   cpSync(ROOT, copy, { recursive: true, filter: isWanted })
   symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
   return copy
 }
 
 /** Whether the test of a fault passes without it; each test runs once. */
-export function passesWithout({ path, test }: PlantedFault): Promise<boolean> {
+export function passesWithout({ path, test }: PlantedFault) {
   const key = `${test} ${isMigration(path)}`
   return unchanged.getOrInsertComputed(key, () => passes(test, ROOT, path))
 }
 
 /** Whether the test of a fault passes with it in a copy of the sources. */
-export async function passesWith(fault: PlantedFault, copy: string): Promise<boolean> {
+export async function passesWith(fault: PlantedFault, copy: string) {
   const path = join(copy, fault.path)
   const before = readFileSync(path, 'utf8')
   writeFileSync(
@@ -48,7 +48,7 @@ export async function passesWith(fault: PlantedFault, copy: string): Promise<boo
   }
 }
 
-async function passes(test: string, root: string, path: string): Promise<boolean> {
+async function passes(test: string, root: string, path: string) {
   // Not the folder of this run: what a faulty program says is not searched for secrets.
   const folder = mkdtempSync(join(runFolder(), 'faulty-'))
   const env: NodeJS.ProcessEnv = { ...process.env, [RUN_FOLDER]: folder, [SHORT_LIVES]: '1' }
@@ -63,6 +63,6 @@ async function passes(test: string, root: string, path: string): Promise<boolean
   return failed === 0
 }
 
-function isMigration(path: string): boolean {
+function isMigration(path: string) {
   return path.startsWith('sql/migrations/')
 }

@@ -1,7 +1,6 @@
 import { request } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
-import type { Service } from '../helpers/server.ts'
-import { startServer } from '../helpers/server.ts'
+import { type Service, startServer } from '../helpers/server.ts'
 import { contractFaults } from './contract.ts'
 import { compare } from './documented.ts'
 import { exchangesOf } from './exchanges.ts'
@@ -10,20 +9,17 @@ const SERVICES: readonly Service[] = ['hooks', 'links', 'ops']
 
 /** How the check of one service went. */
 export type ContractReport = {
-  readonly service: Service
+  service: Service
   /** Calls that the run made. */
-  readonly calls: number
-  readonly faults: readonly string[]
+  calls: number
+  faults: readonly string[]
 }
 
 /** What a run was: a long one asks prism as well, a whole one has called every operation. */
-type Run = { readonly isLong: boolean; readonly isWhole: boolean }
+type Run = { isLong: boolean; isWhole: boolean }
 
 /** Checks all calls that a run made of the APIs against the documents that the services serve. */
-export async function checkContracts(
-  folder: string,
-  { isLong, isWhole }: Run,
-): Promise<readonly ContractReport[]> {
+export async function checkContracts(folder: string, { isLong, isWhole }: Run) {
   const reports: ContractReport[] = []
   const all = exchangesOf(folder)
   for (const service of SERVICES) {

@@ -1,10 +1,8 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { IncomingHttpHeaders } from 'node:http'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { request } from '../helpers/http.ts'
-import type { Owner } from '../helpers/owner.ts'
-import { temporaryFolder } from '../helpers/owner.ts'
+import { type Owner, temporaryFolder } from '../helpers/owner.ts'
 import type { Exchange } from './exchanges.ts'
 import { startPrism, violationsOf } from './prism.ts'
 

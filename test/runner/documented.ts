@@ -1,15 +1,14 @@
 import { parse } from 'yaml'
 import { Compile } from 'typebox/schema'
-import { isApi } from './exchanges.ts'
-import type { Exchange } from './exchanges.ts'
+import { isApi, type Exchange } from './exchanges.ts'
 
-type Reply = { readonly content?: Readonly<Record<string, { readonly schema: object }>> }
-type Operation = { readonly responses: Readonly<Record<string, Reply>> }
+type Reply = { content?: Record<string, { schema: object }> }
+type Operation = { responses: Record<string, Reply> }
 
 /** An OpenAPI document with all references replaced by what they name. */
 type Document = {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>
-  readonly components: { readonly schemas: Readonly<Record<string, object>> }
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, object> }
 }
 
 type Check = (value: unknown) => boolean
@@ -17,9 +16,9 @@ type Check = (value: unknown) => boolean
 /** How exchanges of an API compare with its document. */
 export type Comparison = {
   /** A line for each way in which an answer is not as the document has it. */
-  readonly faults: readonly string[]
+  faults: readonly string[]
   /** Operations of the API that never succeeded, as `GET /path`. */
-  readonly unreached: readonly string[]
+  unreached: readonly string[]
 }
 
 /**

@@ -6,21 +6,21 @@ import { runFolder } from '../helpers/program.ts'
 
 /** A call of an API and its answer, both as they went over the wire; bodies are base64. */
 export type Exchange = {
-  readonly service: string
-  readonly method: string
+  service: string
+  method: string
   /** Path and query. */
-  readonly target: string
-  readonly headers: Readonly<Record<string, string | readonly string[]>>
-  readonly body: string
-  readonly status: number
-  readonly answerHeaders: IncomingHttpHeaders
-  readonly answer: string
+  target: string
+  headers: Record<string, string | readonly string[]>
+  body: string
+  status: number
+  answerHeaders: IncomingHttpHeaders
+  answer: string
 }
 
 const FILE = /^exchanges-\d+\.ndjson$/
 
 /** Whether calls of a path are compared; the others are for browsers and senders. */
-export function isApi(path: string): boolean {
+export function isApi(path: string) {
   return /^\/api\/v\d+\//.test(path)
 }
 
@@ -28,7 +28,7 @@ export function isApi(path: string): boolean {
 const services = new Map<string, string>()
 
 /** From now on the calls of the API at this address are kept for the check against its document. */
-export function keepExchanges(service: string, address: string): void {
+export function keepExchanges(service: string, address: string) {
   services.set(new URL(address).origin, service)
 }
 
@@ -36,7 +36,7 @@ export function keepExchanges(service: string, address: string): void {
 const kept = new Set<string>()
 
 /** Keeps a call of a known API, in a file that the search for secrets passes by: callers send tokens. */
-export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>): void {
+export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'target'>) {
   const { origin, pathname, search } = new URL(url)
   const service = services.get(origin)
   // What a browser asks before a call from another origin is no operation.
@@ -52,7 +52,7 @@ export function recordExchange(url: string, call: Omit<Exchange, 'service' | 'ta
 }
 
 /** What all test files of the run kept, by service. */
-export function exchangesOf(folder: string): Readonly<Record<string, readonly Exchange[]>> {
+export function exchangesOf(folder: string): Record<string, readonly Exchange[]> {
   const files = readdirSync(folder).filter((name) => FILE.test(name))
   const exchanges = files
     .flatMap((name) => readFileSync(join(folder, name), 'utf8').trim().split('\n'))

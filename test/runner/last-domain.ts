@@ -10,14 +10,14 @@ const live: Domain[] = []
  * that was made last. Of several that stand in line it may be another one, of the same file.
  */
 export class Domain {
-  readonly onerror: OnError
+  onerror: OnError
 
   constructor(onerror: OnError) {
     this.onerror = onerror
     live.push(this)
   }
 
-  destroy(): void {
+  destroy() {
     const at = live.indexOf(this)
     if (at >= 0) live.splice(at, 1)
   }

@@ -10,7 +10,7 @@ export type Leak = { secret: string; file: string; line: number; text: string }
 type Registered = { name: string; value: string }
 
 /** Adds a value to what must not appear in any transcript of the run in `folder`. */
-export function registerSecret(folder: string, name: string, value: string): void {
+export function registerSecret(folder: string, name: string, value: string) {
   appendFileSync(join(folder, LIST), `${JSON.stringify({ name, value } satisfies Registered)}\n`)
 }
 
@@ -18,7 +18,7 @@ export function registerSecret(folder: string, name: string, value: string): voi
  * Every line of the run's transcripts that holds a registered secret, as it is or in base64, hex or
  * URL encoding. The line is cut to the words around it and the secret is blanked.
  */
-export function findLeaks(folder: string): readonly Leak[] {
+export function findLeaks(folder: string) {
   const needles = registered(folder).flatMap(({ name, value }) =>
     spellings(value).map((bytes) => ({ name, bytes })),
   )
@@ -34,7 +34,7 @@ export function findLeaks(folder: string): readonly Leak[] {
 }
 
 /** A spelling of a secret; none is shorter than the eight bytes by which it is found. */
-type Needle = { readonly name: string; readonly bytes: Buffer }
+type Needle = { name: string; bytes: Buffer }
 
 const TABLE_BITS = 20
 
@@ -44,7 +44,7 @@ const TABLE_BITS = 20
  */
 function searcher(
   needles: readonly Needle[],
-): (content: Buffer) => readonly { readonly needle: Needle; readonly at: number }[] {
+): (content: Buffer) => readonly { needle: Needle; at: number }[] {
   const filter = new Uint8Array(1 << TABLE_BITS)
   const table = new Map<number, Needle[]>()
   for (const needle of needles) {
@@ -76,7 +76,7 @@ function mix(older: number, newer: number) {
 }
 
 /** One line for people. */
-export function leakMessage({ secret, file, line, text }: Leak): string {
+export function leakMessage({ secret, file, line, text }: Leak) {
   return `secret '${secret}' stands in ${file}:${line}, expected in no log or response: ${text}`
 }
 

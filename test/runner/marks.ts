@@ -1,21 +1,21 @@
 /** What a file took: processor time is its own and that of the processes that it waited for. */
-export type FileCost = { readonly milliseconds: number; readonly cpuSeconds: number }
+export type FileCost = { milliseconds: number; cpuSeconds: number }
 
 const BEGIN = /^# file begins: (.+)$/
 const END = /^# file ends: (\d+) ms, CPU ([\d.]+) s$/
 
 /** The comment before a file's tests. */
-export function beginLine(file: string): string {
+export function beginLine(file: string) {
   return `file begins: ${file}`
 }
 
 /** The comment behind them. */
-export function endLine({ milliseconds, cpuSeconds }: FileCost): string {
+export function endLine({ milliseconds, cpuSeconds }: FileCost) {
   return `file ends: ${milliseconds.toFixed(0)} ms, CPU ${cpuSeconds.toFixed(2)} s`
 }
 
 /** The file that begins with this line of TAP. */
-export function fileBegun(line: string): string | undefined {
+export function fileBegun(line: string) {
   return BEGIN.exec(line)?.[1]
 }
 

@@ -1,50 +1,44 @@
-import { spawn } from 'node:child_process'
-import type { ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ROOT } from '../helpers/program.ts'
-import { fileBegun, fileEnded } from './marks.ts'
-import type { FileCost } from './marks.ts'
-import { createReportReader } from './report.ts'
-import type { FileReport, ReportReader } from './report.ts'
+import { fileBegun, fileEnded, type FileCost } from './marks.ts'
+import { createReportReader, type FileReport, type ReportReader } from './report.ts'
 
 /** How to run test files. */
 export type FileOptions = {
   /** A file that has not ended by then is killed and has failed. */
-  readonly fileSeconds: number
+  fileSeconds: number
   /** Ends the run early: files that run are killed, the others do not start. */
-  readonly signal: AbortSignal
+  signal: AbortSignal
   /** The root of the sources that it tests; this repository's when absent. */
-  readonly root?: string
+  root?: string
   /** Its environment; that of this process when absent. */
-  readonly env?: NodeJS.ProcessEnv
+  env?: NodeJS.ProcessEnv
 }
 
 /** How to run many: so many `jobs` side by side. */
-export type PoolOptions = FileOptions & { readonly jobs: number }
+export type PoolOptions = FileOptions & { jobs: number }
 
 /** A file that has ended, `stderr` is what it wrote there. One that was killed costs 0. */
 export type FileResult = FileReport &
   FileCost & {
-    readonly name: string
-    readonly stderr: string
+    name: string
+    stderr: string
   }
 
 type RunningFile = {
-  readonly name: string
-  readonly reader: ReportReader
+  name: string
+  reader: ReportReader
   /** Once its tests have ended. */
-  readonly cost?: FileCost
+  cost?: FileCost
 }
 
 const GROUP = 'test/runner/group.ts'
 const NO_COST: FileCost = { milliseconds: 0, cpuSeconds: 0 }
 
 /** Files of one folder, in their order, at most so many together. */
-export function groupFiles(
-  files: readonly string[],
-  size: number,
-): readonly (readonly string[])[] {
+export function groupFiles(files: readonly string[], size: number) {
   const groups: string[][] = []
   for (const file of files) {
     const last = groups.at(-1)
@@ -61,7 +55,7 @@ export async function runGroups(
   groups: readonly (readonly string[])[],
   { jobs, ...options }: PoolOptions,
   onEnd: (result: FileResult) => void,
-): Promise<readonly FileResult[]> {
+) {
   const waiting = [...groups]
   const results: FileResult[] = []
   async function work() {
@@ -79,7 +73,7 @@ export async function runGroups(
 }
 
 /** Runs one file to its end. */
-export async function runFile(name: string, options: FileOptions): Promise<FileResult> {
+export async function runFile(name: string, options: FileOptions) {
   const [result] = await runGroup([name], options, () => undefined)
   if (result === undefined) throw new Error(`${name} did not run`)
   return result

@@ -11,22 +11,21 @@ import {
 } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import type { Owner } from '../helpers/owner.ts'
-import { freePort } from '../helpers/owner.ts'
+import { type Owner, freePort } from '../helpers/owner.ts'
 import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
 /** A contract proxy in front of a server: it lets all pass and notes what the document does not say. */
 export type Prism = {
-  readonly base: string
+  base: string
 }
 
 /** A part of a request or an answer that is not as the document has it. */
 export type Violation = {
   /** `request` or `response`, and where in it. */
-  readonly location: readonly string[]
-  readonly code: string | number
-  readonly message: string
+  location: readonly string[]
+  code: string | number
+  message: string
 }
 
 const PINNED = join(ROOT, 'test', 'tools', 'prism')

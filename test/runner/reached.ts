@@ -4,11 +4,11 @@ import { COMMANDS_SUFFIX } from '../helpers/cli.ts'
 
 /** A logged request, as far as it is read here. */
 type Logged = {
-  readonly request_id: string
-  readonly service: string
-  readonly method?: string
-  readonly route: string
-  readonly status: number
+  request_id: string
+  service: string
+  method?: string
+  route: string
+  status: number
 }
 
 const ANSWER = /^--- [A-Z]+ \d{3}$/
@@ -19,7 +19,7 @@ const CODE = /"code":"([A-Za-z_]+)"/
  * What a run has reached, from what the product logged and answered: each `SERVICE METHOD ROUTE STATUS CODE`
  * (`-` where the answer has no code), and each `COMMAND EXIT-CODE`. Sorted, without repeats.
  */
-export function reachedIn(folder: string): readonly string[] {
+export function reachedIn(folder: string) {
   const names = readdirSync(folder)
   const texts = (suffix: string) =>
     names

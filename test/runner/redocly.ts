@@ -2,8 +2,7 @@ import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 
 const REDOCLY = createRequire(import.meta.url).resolve('@redocly/cli/package.json')
 
@@ -43,7 +42,7 @@ export async function lint(
 }
 
 type Problem = {
-  readonly ruleId: string
-  readonly severity: string
-  readonly location: readonly { readonly pointer: string }[]
+  ruleId: string
+  severity: string
+  location: readonly { pointer: string }[]
 }

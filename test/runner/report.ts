@@ -1,5 +1,4 @@
-import { Parser } from 'tap-parser'
-import type { Result } from 'tap-parser'
+import { Parser, type Result } from 'tap-parser'
 
 /**
  * Counts in tests. A test is a sub-test (`t.test`) without sub-tests of its own; a file without any is one.
@@ -10,12 +9,12 @@ export type Totals = { passed: number; failed: number; skipped: number }
 /** What one file's TAP says. */
 export type FileReport = Totals & {
   /** A block of lines for each failed assertion: its name and what differs. */
-  readonly failures: readonly string[]
-  readonly skips: readonly Skip[]
+  failures: readonly string[]
+  skips: readonly Skip[]
 }
 
 /** A test that was not run, and why. */
-export type Skip = { readonly name: string; readonly reason: string }
+export type Skip = { name: string; reason: string }
 
 /** Reads the TAP of one test file as it comes: a part of that of its process, without a plan of its own. */
 export type ReportReader = {
@@ -82,7 +81,7 @@ function isSkipped({ skip, todo }: Result) {
 }
 
 function failureText({ fullname, diag }: Result) {
-  const told: Readonly<Record<string, unknown>> = diag ?? {}
+  const told: Record<string, unknown> = diag ?? {}
   const lines = TOLD.filter((name) => told[name] !== undefined).flatMap((name) =>
     String(told[name]).trimEnd().split('\n'),
   )
@@ -91,6 +90,6 @@ function failureText({ fullname, diag }: Result) {
 }
 
 /** The line that ends a run: `3 passed, 0 failed`, and skipped ones when there are any. */
-export function totalsLine({ passed, failed, skipped }: Totals): string {
+export function totalsLine({ passed, failed, skipped }: Totals) {
   return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 }

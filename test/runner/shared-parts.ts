@@ -11,7 +11,7 @@ import { SHARED_POSTGRES, makeServerTemplate, startPostgres } from '../helpers/p
  * PostgreSQL with a migrated template, embedded templates, compiled code, and Chromium where `browser` says so.
  */
 export async function withSharedParts<T>(
-  { browser }: { readonly browser: boolean },
+  { browser }: { browser: boolean },
   body: (folder: string) => Promise<T>,
 ): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-run-'))

@@ -14,9 +14,9 @@ const ACCEPTED_REASONS: readonly RegExp[] = [
 
 /** What a run says at its end. */
 export type Summary = {
-  readonly lines: readonly string[]
+  lines: readonly string[]
   /** Skipped tests that count as failed. */
-  readonly unaccepted: number
+  unaccepted: number
 }
 
 /**
@@ -28,7 +28,7 @@ export function summarize(results: readonly FileResult[], isCi: boolean): Summar
   const skips = results.flatMap(({ name, skips }) =>
     skips.map((skip) => ({ file: name, ...skip })),
   )
-  const isAccepted = ({ reason }: { readonly reason: string }) =>
+  const isAccepted = ({ reason }: { reason: string }) =>
     !isCi || ACCEPTED_REASONS.some((accepted) => accepted.test(reason))
   const lines = [
     ...costLines(results),
@@ -48,7 +48,7 @@ export function summarize(results: readonly FileResult[], isCi: boolean): Summar
   return { lines, unaccepted: unaccepted.length }
 }
 
-function costLines(results: readonly FileResult[]): readonly string[] {
+function costLines(results: readonly FileResult[]) {
   const folders = new Map<string, number>()
   for (const { name, cpuSeconds } of results) {
     folders.set(dirname(name), (folders.get(dirname(name)) ?? 0) + cpuSeconds)
@@ -62,7 +62,7 @@ function costLines(results: readonly FileResult[]): readonly string[] {
   ]
 }
 
-function mostFirst(costs: readonly (readonly [string, number])[]): readonly string[] {
+function mostFirst(costs: readonly (readonly [string, number])[]) {
   return costs
     .toSorted(([, a], [, b]) => b - a)
     .map(([name, cpuSeconds]) => `#   ${cpuSeconds.toFixed(1)} ${name}`)

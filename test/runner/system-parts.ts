@@ -15,7 +15,7 @@ export type SystemPart = {
 const HEADLESS = 'chromium-headless-shell'
 
 /** Path of Chromium, without windows where there is one; undefined when it is missing. */
-export function chromiumProgram(): string | undefined {
+export function chromiumProgram() {
   return onPath(HEADLESS) ?? onPath('chromium')
 }
 
@@ -68,7 +68,7 @@ export const deploymentParts = {
   prometheus: program('Prometheus', 'prometheus'),
   pgbouncer: program('PgBouncer', 'pgbouncer'),
   zsh: program('zsh', 'zsh'),
-} satisfies Readonly<Record<string, SystemPart>>
+} satisfies Record<string, SystemPart>
 
 /** The same for what runs in the long suite alone. */
 export const longParts = {
@@ -98,16 +98,16 @@ export const longParts = {
     ['podman', 'runc', 'busybox'],
     ['podman', 'runc', 'busybox-static'],
   ),
-} satisfies Readonly<Record<string, SystemPart>>
+} satisfies Record<string, SystemPart>
 
 /** For `skip`: why a test can't run without these parts; false when they are there. */
-export function lacks(...parts: readonly SystemPart[]): string | false {
+export function lacks(...parts: SystemPart[]) {
   const missing = parts.filter((part) => part.find() === undefined).map(({ name }) => name)
   return missing.length > 0 && `missing: ${missing.join(', ')}`
 }
 
 /** Where parts are installed: whether we are root there, and the path of its apt-get, if it has one. */
-export type Host = { readonly isRoot: boolean; readonly aptGet: string | undefined }
+export type Host = { isRoot: boolean; aptGet: string | undefined }
 
 /**
  * Installs the parts that are missing where it may (root on Debian), one package at a time: one that apt does not
@@ -116,7 +116,7 @@ export type Host = { readonly isRoot: boolean; readonly aptGet: string | undefin
 export function ensureSystemParts(
   parts: readonly SystemPart[],
   host: Host = { isRoot: process.getuid?.() === 0, aptGet: onPath('apt-get') },
-): string | undefined {
+) {
   const missing = parts.filter((part) => part.find() === undefined)
   if (missing.length === 0) return undefined
   const { isRoot, aptGet } = host
@@ -148,7 +148,7 @@ function installAll(aptGet: string, parts: readonly SystemPart[]) {
 }
 
 /** The folder with initdb and postgres: of the PATH, else the newest of Debian's. */
-export function postgresPrograms(): string | undefined {
+export function postgresPrograms() {
   const fromPath = onPath('initdb')
   // A link may stand alone on the PATH: the other programs are beside the file.
   const folders = fromPath === undefined ? [] : [join(realpathSync(fromPath), '..')]
@@ -158,18 +158,18 @@ export function postgresPrograms(): string | undefined {
 }
 
 /** The program that makes journals of texts: in systemd's own folder. */
-export function journalWriter(): string | undefined {
+export function journalWriter() {
   const places = ['/usr/lib/systemd', '/lib/systemd']
   return places.map((place) => join(place, 'systemd-journal-remote')).find(isProgram)
 }
 
 /** The program that runs those of another kind of machine: it needs no library, so it also runs in a chroot. */
-export function emulator(architecture: 'x64' | 'arm64'): string | undefined {
+export function emulator(architecture: 'x64' | 'arm64') {
   return onPath(`qemu-${architecture === 'x64' ? 'x86_64' : 'aarch64'}-static`)
 }
 
 /** Path of a program on the PATH or in Debian's usual places. */
-export function onPath(program: string): string | undefined {
+export function onPath(program: string) {
   const folders = (process.env['PATH'] ?? '').split(delimiter)
   const places = [...folders, '/usr/bin', '/usr/sbin'].map((folder) => join(folder, program))
   return places.find(isProgram)
