@@ -2,8 +2,13 @@ import { request as send } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startAgentOps } from '../test/helpers/agents.ts'
 import { backends } from '../test/helpers/backends.ts'
-import { inventoryFile, startOps, trigger } from '../test/helpers/ops.ts'
-import type { OpsServer, Session } from '../test/helpers/ops.ts'
+import {
+  inventoryFile,
+  startOps,
+  trigger,
+  type OpsServer,
+  type Session,
+} from '../test/helpers/ops.ts'
 import { until } from '../test/helpers/until.ts'
 import { quantile, type Figure, type Owner, type Part } from './helpers/measure.ts'
 

@@ -11,8 +11,7 @@ import {
   longParts,
   systemParts,
 } from './runner/system-parts.ts'
-import { groupFiles, runGroups } from './runner/pool.ts'
-import type { FileResult } from './runner/pool.ts'
+import { groupFiles, runGroups, type FileResult } from './runner/pool.ts'
 import { reachedIn } from './runner/reached.ts'
 import { totalsLine } from './runner/report.ts'
 import { withSharedParts } from './runner/shared-parts.ts'

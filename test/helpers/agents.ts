@@ -1,10 +1,8 @@
 import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Backend } from './backends.ts'
-import { ended, startOps, startOpsProcess } from './ops.ts'
-import type { OpsServer } from './ops.ts'
-import { temporaryFolder } from './owner.ts'
-import type { Owner } from './owner.ts'
+import { ended, startOps, startOpsProcess, type OpsServer } from './ops.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
 
 /** The script that runs as the agent; its arguments are those of the agent. */

@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import postgres from 'postgres'
 import { migrate } from './cli.ts'
-import { temporaryFolder } from './owner.ts'
-import type { Owner } from './owner.ts'
+import { temporaryFolder, type Owner } from './owner.ts'
 import { MIGRATED, run, sharedPostgres } from './postgres.ts'
-import { ENGINE_FLAGS } from './program.ts'
-import type { Env } from './program.ts'
+import { ENGINE_FLAGS, type Env } from './program.ts'
 
 /** A stored row. */
 export type Row = Readonly<Record<string, unknown>>

@@ -1,6 +1,5 @@
 import { apiOf } from './api.ts'
-import { runCli } from './cli.ts'
-import type { CliResult } from './cli.ts'
+import { runCli, type CliResult } from './cli.ts'
 import type { Env } from './program.ts'
 import { expectStatus } from './refusals.ts'
 import type { Received } from './replays.ts'

@@ -1,7 +1,6 @@
 import type { Test } from 'tap'
 import { lint } from '../runner/redocly.ts'
-import { openApiOf, operationsOf } from './api.ts'
-import type { Document } from './api.ts'
+import { openApiOf, operationsOf, type Document } from './api.ts'
 import { request } from './http.ts'
 import { expectStatus } from './refusals.ts'
 

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { signatureHeaders, SECRETS } from './hooks.ts'
 import { request } from './http.ts'
 import type { Owner } from './owner.ts'
-import { startReceiver } from './replays.ts'
-import type { Received } from './replays.ts'
+import { startReceiver, type Received } from './replays.ts'
 import { secret } from './secrets.ts'
 
 type Reply = ServerResponse<IncomingMessage>

@@ -1,8 +1,6 @@
 import type { Test } from 'tap'
-import { calls, says } from './model.ts'
-import type { Call, Model } from './model.ts'
-import { runSession } from './ops.ts'
-import type { OpsServer } from './ops.ts'
+import { calls, says, type Call, type Model } from './model.ts'
+import { runSession, type OpsServer } from './ops.ts'
 
 /** A server and the model that calls its tools. */
 export type ToolUser = { readonly model: Model; readonly ops: OpsServer }

@@ -8,8 +8,15 @@ import { backends } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { operationsOf } from '../helpers/api.ts'
-import { ended, eventsOf, listOf, memoriesOf, sessionsOf, startOps } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import {
+  ended,
+  eventsOf,
+  listOf,
+  memoriesOf,
+  sessionsOf,
+  startOps,
+  type Memory,
+} from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
 import { expectStatus, refuseAll, refuses, type Refusal } from '../helpers/refusals.ts'
 
@@ -121,11 +128,11 @@ await t.test('403 by a foreign name and from another site; the health is open', 
   await refuseAll(t, refuser, [
     ...paths.split(' ').map((path, at): Refusal => {
       const host = ['evil.example', '192.0.2.1', ''][at % 3] ?? ''
-      return [{ call: `GET ${path}`, headers: { host } }, 403, undefined, /Host/]
+      return [{ call: `GET ${path}`, headers: { host } }, 403, /Host/]
     }),
     ...changes.map((call, at): Refusal => {
       const headers = sites[at % sites.length] ?? {}
-      return [{ call, body, headers }, 403, undefined, /another site/]
+      return [{ call, body, headers }, 403, /another site/]
     }),
   ])
   // Reading changes nothing.

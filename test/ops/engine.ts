@@ -1,7 +1,6 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { temporaryFolder } from '../helpers/owner.ts'
-import type { Owner } from '../helpers/owner.ts'
+import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 
 /** A log as bytes in base64: always the same, or by what is asked. */
 type EngineLog = string | ((query: URLSearchParams) => string)

@@ -1,10 +1,15 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends } from '../helpers/backends.ts'
-import { leadsTo, request } from '../helpers/http.ts'
-import type { Response } from '../helpers/http.ts'
-import { ended, memoriesOf, sessionsOf, startGate, startOps, trigger } from '../helpers/ops.ts'
-import type { Memory } from '../helpers/ops.ts'
+import { leadsTo, request, type Response } from '../helpers/http.ts'
+import {
+  ended,
+  memoriesOf,
+  sessionsOf,
+  startGate,
+  startOps,
+  trigger,
+  type Memory,
+} from '../helpers/ops.ts'
 import { expectStatus, refuses } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 

@@ -10,9 +10,18 @@ import { t } from 'tap'
 import { exampleOf } from '../../fixtures/signing-bodies.ts'
 import { backends } from '../../helpers/backends.ts'
 import { addDestination, destination, eventOf } from '../../helpers/destinations.ts'
-import { addProvider, deliver, FORM_TYPE, payloadOf, plain } from '../../helpers/hooks.ts'
-import { startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
-import type { Bytes, Fields } from '../../helpers/hooks.ts'
+import {
+  addProvider,
+  deliver,
+  FORM_TYPE,
+  payloadOf,
+  plain,
+  startHooks,
+  store as storeAt,
+  type Ack,
+  type Bytes,
+  type Fields,
+} from '../../helpers/hooks.ts'
 import { addEndpoint, callTool } from '../../helpers/mcp.ts'
 import { request } from '../../helpers/http.ts'
 import { startReceiver } from '../../helpers/replays.ts'

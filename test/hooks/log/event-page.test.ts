@@ -1,8 +1,15 @@
 import { t } from 'tap'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
-import { addProvider, deliver, payloadOf } from '../../helpers/hooks.ts'
-import { shown, startHooks, store as storeAt, type Ack } from '../../helpers/hooks.ts'
+import {
+  addProvider,
+  deliver,
+  payloadOf,
+  shown,
+  startHooks,
+  store as storeAt,
+  type Ack,
+} from '../../helpers/hooks.ts'
 
 const FRAGMENT = { 'HX-Request': 'true' }
 

@@ -1,13 +1,16 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { checkStreamClients } from '../../fixtures/stream-clients.ts'
 import { backends } from '../../helpers/backends.ts'
 import { createSender, sendAll } from '../../helpers/deliveries.ts'
 import { enable } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { startServer } from '../../helpers/server.ts'
-import { openStream } from '../../helpers/sse.ts'
-import type { EventStream, StreamEvent, StreamOptions } from '../../helpers/sse.ts'
+import {
+  openStream,
+  type EventStream,
+  type StreamEvent,
+  type StreamOptions,
+} from '../../helpers/sse.ts'
 import { until } from '../../helpers/until.ts'
 
 type Status = { providers: readonly Readonly<Record<string, unknown>>[] }

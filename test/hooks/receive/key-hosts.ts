@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import { createPrivateKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

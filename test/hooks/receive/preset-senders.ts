@@ -1,5 +1,11 @@
-import { createHmac, generateKeyPairSync, hash, randomBytes, sign } from 'node:crypto'
-import type { KeyObject } from 'node:crypto'
+import {
+  createHmac,
+  generateKeyPairSync,
+  hash,
+  randomBytes,
+  sign,
+  type KeyObject,
+} from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { sign as signGithub } from '@octokit/webhooks-methods'

@@ -13,8 +13,15 @@ import {
   retry,
   untilListed,
 } from '../../helpers/destinations.ts'
-import { addProvider, deliver, formCall, post, postForm } from '../../helpers/hooks.ts'
-import { startHooks, store } from '../../helpers/hooks.ts'
+import {
+  addProvider,
+  deliver,
+  formCall,
+  post,
+  postForm,
+  startHooks,
+  store,
+} from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'

@@ -11,8 +11,18 @@ import {
   retry,
   untilListed,
 } from '../../helpers/destinations.ts'
-import { SECRETS, addProvider, deliver, eventIds } from '../../helpers/hooks.ts'
-import { post, postForm, refusals, startHooks, store, type Ack } from '../../helpers/hooks.ts'
+import {
+  SECRETS,
+  addProvider,
+  deliver,
+  eventIds,
+  post,
+  postForm,
+  refusals,
+  startHooks,
+  store,
+  type Ack,
+} from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { attemptsOf, replay, startReceiver, type Answer } from '../../helpers/replays.ts'
 import { addSigned, secretKey, sendStandard } from '../../helpers/senders.ts'

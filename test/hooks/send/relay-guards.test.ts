@@ -1,11 +1,8 @@
 import { t } from 'tap'
-import { openPeer, refusedUpgrade } from '../../fixtures/forward-setup.ts'
-import type { Query } from '../../fixtures/forward-setup.ts'
+import { openPeer, refusedUpgrade, type Query } from '../../fixtures/forward-setup.ts'
 import { backends } from '../../helpers/backends.ts'
-import { rawExchange, request } from '../../helpers/http.ts'
-import type { RawOptions } from '../../helpers/http.ts'
-import { addProvider, eventIds, startHooks } from '../../helpers/hooks.ts'
-import type { Fields } from '../../helpers/hooks.ts'
+import { rawExchange, request, type RawOptions } from '../../helpers/http.ts'
+import { addProvider, eventIds, startHooks, type Fields } from '../../helpers/hooks.ts'
 
 const [, postgres] = backends
 const QUERY: Query = { name: 'guards', target: 'http://localhost:3000/hook' }

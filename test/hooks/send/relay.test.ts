@@ -1,8 +1,14 @@
 import postgres from 'postgres'
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { openPeer, recorded, refusedUpgrade, startForward } from '../../fixtures/forward-setup.ts'
-import type { Peer, Query, ForwardedEvent } from '../../fixtures/forward-setup.ts'
+import { t, type Test } from 'tap'
+import {
+  openPeer,
+  recorded,
+  refusedUpgrade,
+  startForward,
+  type Peer,
+  type Query,
+  type ForwardedEvent,
+} from '../../fixtures/forward-setup.ts'
 import { backends } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
 import { rawExchange, request } from '../../helpers/http.ts'
@@ -17,8 +23,9 @@ import {
   post,
   postForm,
   store,
+  type Ack,
+  type Bytes,
 } from '../../helpers/hooks.ts'
-import type { Ack, Bytes } from '../../helpers/hooks.ts'
 import { startTcpProxy } from '../../helpers/tcp-proxy.ts'
 import { until } from '../../helpers/until.ts'
 

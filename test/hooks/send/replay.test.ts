@@ -6,8 +6,14 @@ import { backends } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
-import { attemptsIn, attemptsOf, replay, startReceiver } from '../../helpers/replays.ts'
-import type { Answer, Received } from '../../helpers/replays.ts'
+import {
+  attemptsIn,
+  attemptsOf,
+  replay,
+  startReceiver,
+  type Answer,
+  type Received,
+} from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import {
   addSigned,
@@ -31,8 +37,10 @@ import {
   postForm,
   startHooks,
   store,
+  type Ack,
+  type Bytes,
+  type Signed,
 } from '../../helpers/hooks.ts'
-import type { Ack, Bytes, Signed } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
 
 // One event is sent again, by its page; then many, by the page of a filter.
@@ -440,7 +448,7 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
   ]
   await refuseAll(t, { service: 'hooks', base, state }, [
     ...wrong.map((target): Refusal => {
-      return [one(target), 422, undefined, /^(?!.*pw).* must be an http:\/\/ or https:\/\/ URL/]
+      return [one(target), 422, /^(?!.*pw).* must be an http:\/\/ or https:\/\/ URL/]
     }),
     [one('  '), 422, undefined, none],
     [formCall(`/log/${id}/replay`, {}), 422, undefined, none],
@@ -450,14 +458,14 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
     [`GET /log/${id}/replay`, 405],
     [{ call: `POST /log/${id}/replay`, body: {} }, 415],
     [edit({}, FOREIGN), 403],
-    [edit({ content_type: 'ü' }), 422, undefined, /content_type must be/],
-    [edit({ payload: 'x'.repeat(256 * 1024 + 1) }), 422, undefined, /payload must be text of/],
+    [edit({ content_type: 'ü' }), 422, /content_type must be/],
+    [edit({ payload: 'x'.repeat(256 * 1024 + 1) }), 422, /payload must be text of/],
     [edit({ payload: 'x'.repeat(1_100_000) }), 413],
-    [edit({ target_url: '' }), 422, undefined, /no default target/],
+    [edit({ target_url: '' }), 422, /no default target/],
     ['GET /log/999999/edit', 404],
     [{ ...edit({}), call: 'POST /log/999999/edit' }, 404],
     [many({}, FOREIGN), 403],
-    [many({ highest_id: '' }), 422, undefined, /highest_id/],
+    [many({ highest_id: '' }), 422, /highest_id/],
     // The time that a search takes shows whether a text is in a payload.
     [
       { call: 'GET /replays/new?text=secret', headers: { 'user-agent': 'Mozilla/5.0' } },
@@ -465,7 +473,7 @@ await t.test('what is refused sends nothing, and is not recorded', async (t) => 
       undefined,
       /another site may not search/,
     ],
-    ['GET /replays/new?json=x', 400, undefined, /json must be/],
+    ['GET /replays/new?json=x', 400, /json must be/],
     ['GET /replays/none', 404],
     [formCall('/replays/none/cancel', {}), 404],
   ])

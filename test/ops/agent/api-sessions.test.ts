@@ -11,11 +11,11 @@ import {
   startOps,
   trigger,
   runSession,
+  type OpsServer,
+  type Session,
 } from '../../helpers/ops.ts'
-import type { OpsServer, Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
-import { refuseAll } from '../../helpers/refusals.ts'
-import type { Refusal } from '../../helpers/refusals.ts'
+import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends
@@ -25,21 +25,21 @@ const JSON_TEXT = '{"prompt":"look"}'
 
 const REFUSED: readonly Refusal[] = [
   ...[' \n\t', 7, 'a\0b', 'x'.repeat(100_001)].map((prompt): Refusal => {
-    return [{ call: START, body: { prompt } }, 400, undefined, /prompt/]
+    return [{ call: START, body: { prompt } }, 400, /prompt/]
   }),
   ...['', '[]', '{', Uint8Array.of(0xff)].map((body): Refusal => {
-    return [{ call: START, body }, 400, undefined, /JSON object/]
+    return [{ call: START, body }, 400, /JSON object/]
   }),
   ...['text/plain', 'multipart/form-data'].map((type): Refusal => {
     const headers = { 'content-type': type }
-    return [{ call: START, body: JSON_TEXT, headers }, 415, undefined, /JSON/]
+    return [{ call: START, body: JSON_TEXT, headers }, 415, /JSON/]
   }),
-  [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, undefined, /1048576/],
+  [{ call: START, body: { prompt: 'x'.repeat(1024 * 1024) } }, 413, /1048576/],
   ...['-1', '1.5', 'x', '', '0x10', '%2B1', '1%2C2'].map((value): Refusal => {
-    return [`GET /api/v1/sessions?limit=${value}`, 400, undefined, /limit/]
+    return [`GET /api/v1/sessions?limit=${value}`, 400, /limit/]
   }),
   ...['x', '1.5', '0x1', '1e1', '%201', '1%00', 'trigger'].map((id): Refusal => {
-    return [`GET /api/v1/sessions/${id}`, 400, undefined, /integer/]
+    return [`GET /api/v1/sessions/${id}`, 400, /integer/]
   }),
   ...['0', '-1', '99', '99999999999999999999999'].map((id): Refusal => {
     return [`GET /api/v1/sessions/${id}`, 404, undefined, 'session not found']

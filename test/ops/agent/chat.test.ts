@@ -5,8 +5,7 @@ import { CHAT_KEY } from '../../helpers/alerts.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, refusal, says, startModel } from '../../helpers/model.ts'
-import { ended, startGate, startOps } from '../../helpers/ops.ts'
-import type { OpsServer, Session } from '../../helpers/ops.ts'
+import { ended, startGate, startOps, type OpsServer, type Session } from '../../helpers/ops.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends

@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { backends } from '../../helpers/backends.ts'
-import { eventsOfSession, runSession } from '../../helpers/ops.ts'
-import type { Session } from '../../helpers/ops.ts'
+import { eventsOfSession, runSession, type Session } from '../../helpers/ops.ts'
 import { ROOT } from '../../helpers/program.ts'
 
 const [, postgres] = backends

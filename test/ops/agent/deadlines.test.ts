@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { createModelRunner } from '../../../services/ops/agent/runners/model.ts'
 import { openOffers } from '../../../services/ops/agent/tools/offers.ts'

@@ -13,8 +13,11 @@ import {
   startModel,
   startModelOps,
   whole,
+  type Answer,
+  type Asked,
+  type Call,
+  type RawAnswer,
 } from '../../helpers/model.ts'
-import type { Answer, Asked, Call, RawAnswer } from '../../helpers/model.ts'
 import { ended, eventsOfSession, outputOf, runSession, startOps } from '../../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'

@@ -1,11 +1,18 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { CHAT_KEY, deliverAlert } from '../../helpers/alerts.ts'
-import type { ShownAlert } from '../../helpers/alerts.ts'
+import { CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
 import { backends } from '../../helpers/backends.ts'
-import { CHECK_SHOP, calls, inTier, says, startModelOps } from '../../helpers/model.ts'
-import type { Answer, Asked, Call } from '../../helpers/model.ts'
+import {
+  CHECK_SHOP,
+  calls,
+  inTier,
+  says,
+  startModelOps,
+  type Answer,
+  type Asked,
+  type Call,
+} from '../../helpers/model.ts'
 import {
   ended,
   eventsOfSession,
@@ -14,8 +21,9 @@ import {
   outputOf,
   startOps,
   runSession,
+  type Memory,
+  type Session,
 } from '../../helpers/ops.ts'
-import type { Memory, Session } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'
 

@@ -10,8 +10,9 @@ import {
   startOps,
   startOpsProcess,
   trigger,
+  type OpsServer,
+  type Session,
 } from '../../helpers/ops.ts'
-import type { OpsServer, Session } from '../../helpers/ops.ts'
 import { until } from '../../helpers/until.ts'
 
 const [, postgres] = backends

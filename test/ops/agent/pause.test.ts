@@ -92,8 +92,8 @@ await t.test('what the command prints', async (t) => {
 
 await t.test('refusals change nothing', async (t) => {
   await refuseAll(t, { service: 'ops', base, state: pauseOf }, [
-    [{ call: 'PUT /api/v1/pause', body: {} }, 400, undefined, /must name investigations/],
-    [{ call: 'PUT /api/v1/pause', body: { repairs: 'yes' } }, 400, undefined, /^repairs must be/],
+    [{ call: 'PUT /api/v1/pause', body: {} }, 400, /must name investigations/],
+    [{ call: 'PUT /api/v1/pause', body: { repairs: 'yes' } }, 400, /^repairs must be/],
     [{ call: 'PUT /api/v1/pause', body: { repairs: true }, headers: { origin: 'http://x' } }, 403],
   ])
   for (const fields of [{ what: 'all', paused: 'true' }, { what: 'repairs' }]) {

@@ -1,5 +1,4 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
+import { t, type Test } from 'tap'
 import { backends, onPostgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { metricOf } from '../../helpers/deliveries.ts'

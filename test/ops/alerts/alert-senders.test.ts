@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
-import { readAlert, readPayload } from '../../../services/ops/alerts/alerts/payload.ts'
-import type { ReadAlert } from '../../../services/ops/alerts/alerts/payload.ts'
+import {
+  readAlert,
+  readPayload,
+  type ReadAlert,
+} from '../../../services/ops/alerts/alerts/payload.ts'
 import { DELIVERIES, DISK_SPACE, TOPIC } from '../../fixtures/alert-deliveries.ts'
 import { CHAT_KEY, deliverAlert, sample } from '../../helpers/alerts.ts'
 import { backends } from '../../helpers/backends.ts'

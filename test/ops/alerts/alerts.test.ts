@@ -1,7 +1,14 @@
-import { t } from 'tap'
-import type { Test } from 'tap'
-import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../../helpers/alerts.ts'
-import { timePasses, type Receipt, type ShownAlert } from '../../helpers/alerts.ts'
+import { t, type Test } from 'tap'
+import {
+  alertmanager,
+  CHAT_KEY,
+  deliverAlert,
+  keptAs,
+  startBriefs,
+  timePasses,
+  type Receipt,
+  type ShownAlert,
+} from '../../helpers/alerts.ts'
 import { answers } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
@@ -14,8 +21,9 @@ import {
   startGate,
   startOps,
   trigger,
+  type Gate,
+  type OpsServer,
 } from '../../helpers/ops.ts'
-import type { Gate, OpsServer } from '../../helpers/ops.ts'
 import type { Env } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
 

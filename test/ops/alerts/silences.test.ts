@@ -1,6 +1,13 @@
 import { t } from 'tap'
-import { alertmanager, CHAT_KEY, deliverAlert, keptAs, startBriefs } from '../../helpers/alerts.ts'
-import { timePasses, type ShownAlert } from '../../helpers/alerts.ts'
+import {
+  alertmanager,
+  CHAT_KEY,
+  deliverAlert,
+  keptAs,
+  startBriefs,
+  timePasses,
+  type ShownAlert,
+} from '../../helpers/alerts.ts'
 import { answers, auditOf } from '../../helpers/audit.ts'
 import { backends } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
