@@ -1,7 +1,7 @@
 import { request as send } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { startAgentOps } from '../test/helpers/agents.ts'
-import { backends } from '../test/helpers/backends.ts'
+import { backends, postgres } from '../test/helpers/backends.ts'
 import {
   inventoryFile,
   startOps,
@@ -52,7 +52,7 @@ async function floodOfCheck(owner: Owner): Promise<readonly Figure[]> {
   const check = { type: 'command', argv: ['yes', LINE], timeout_s: 60 }
   const services = [{ name: 'flood', checks: [check] }]
   const env = { OPS_INVENTORY: await inventoryFile(owner, { services }) }
-  const ops = await startOps(owner, backends[1], env)
+  const ops = await startOps(owner, postgres, env)
   const { id } = await until(() => running(ops), 'the session at start')
   const times = await askHealth(ops.base)
   await stillRuns(ops, id)

@@ -142,7 +142,7 @@ async function brokenContracts(folder: string): Promise<number> {
   return broken
 }
 
-function sayFile(file: FileResult): void {
+function sayFile(file: FileResult) {
   const verdict = file.failed > 0 ? 'not ok' : 'ok'
   for (const failure of file.failures) say(failure)
   // Who names files wants their figures, too.
@@ -167,6 +167,6 @@ function sayFailure(reason: string): number {
   return 1
 }
 
-function say(text: string): void {
+function say(text: string) {
   process.stdout.write(`${text}\n`)
 }

@@ -1,13 +1,12 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, clickButton, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
-type Check = { readonly id: number; readonly state: string }
+type Check = { id: number; state: string }
 
-const [, postgres] = backends
 const open = createServer((socket) => socket.destroy())
 await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
 t.teardown(() => void open.close())

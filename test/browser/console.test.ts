@@ -1,7 +1,7 @@
 import { request as ask, type ServerResponse } from 'node:http'
 import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { identity, insertLinks, linksServer, makeLink, pageUser } from '../helpers/links.ts'
@@ -481,7 +481,7 @@ await t.test('back shows the place that was left', async () => {
   const own = Array.from({ length: 130 }, (_, at) => {
     return { slug: `ivy-${at + 100}`, owners: [ivy.email] }
   })
-  await insertLinks(links, backends[1], own)
+  await insertLinks(links, postgres, own)
   await page.setExtraHTTPHeaders(identity(ivy.email))
   const scrolled = () => page.evaluate<number>('scrollY')
   // After more rows were shown, by any link.

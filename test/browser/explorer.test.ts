@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Page } from 'playwright-core'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -11,7 +11,6 @@ import { startServer } from '../helpers/server.ts'
 import { measurable, noSidewaysScroll } from './measure.ts'
 import { browse, clickButton, untilText } from './pages.ts'
 
-const [, postgres] = backends
 const env = {
   ...(await postgres.env(t)),
   OPS_INVENTORY: await inventoryFile(t, { services: [] }),

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { chromium, type Page } from 'playwright-core'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { CHROMIUM_ARGS } from '../helpers/browser.ts'
 import { leadsTo, makeLink, startLinks, type Link } from '../helpers/links.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -12,7 +12,6 @@ import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { clickButton, textOf, untilText } from './pages.ts'
 
-const [, postgres] = backends
 const FOLDER = join(ROOT, 'integrations/browser')
 
 /** What a popup shows. It is no page of a tab: another page of the extension reads it. */

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   addProvider,
   deliver,
@@ -32,7 +32,6 @@ import {
   untilText,
 } from './pages.ts'
 
-const [, postgres] = backends
 /** One service for all tests of this file; the first of them finds it empty. */
 const { base, env } = await startHooks(t, postgres)
 // First of all: the dashboard reads its figures at most once a second, and a later tile may be missing.

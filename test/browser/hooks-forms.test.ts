@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
 import type { Locator } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { addProvider, deliver, post, SECRETS, startHooks } from '../helpers/hooks.ts'
 import { change, secretKey } from '../helpers/senders.ts'
@@ -20,7 +20,6 @@ import {
   untilText,
 } from './pages.ts'
 
-const [, postgres] = backends
 /** One service for all tests of this file; the chat provider has no secret at first. */
 const { base } = await startHooks(t, postgres, {
   HOOKS_CHAT_SECRET: '',

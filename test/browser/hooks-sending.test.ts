@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addDestination, destination, retry, untilListed } from '../helpers/destinations.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -30,7 +30,6 @@ const receiver = await startReceiver(t, ({ path }, response) => {
   if (path === '/held') held.push(answer)
   else answer()
 })
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
 })

@@ -1,12 +1,11 @@
 import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { startServer } from '../helpers/server.ts'
 import { SIGNED_ENV, addProvider, deliver, type Ack } from '../helpers/hooks.ts'
 import { browse, clickButton, headerText, loadFailure, send, textOf } from './pages.ts'
 
-const [, postgres] = backends
 const env = {
   ...SIGNED_ENV,
   ...(await postgres.env(t)),

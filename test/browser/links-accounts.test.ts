@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { identity, makeLink, pageUser, startPages, type Caller } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -17,7 +17,6 @@ import {
   untilText,
 } from './pages.ts'
 
-const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
 const links = await startPages(t, postgres)
 const { page } = await browse(t, links.base, { expectedErrors: [400, 403].map(loadFailure) })

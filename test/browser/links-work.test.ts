@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   identity,
   insertLinks,
@@ -24,7 +24,6 @@ import {
   untilText,
 } from './pages.ts'
 
-const [, postgres] = backends
 /** One service for all tests of this file, each with users of its own. */
 const links = await startPages(t, postgres)
 

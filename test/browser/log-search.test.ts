@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addProvider, startHooks } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 import { accessible } from './measure.ts'
@@ -10,7 +10,6 @@ import { browse, clickButton, loadFailure, rowIds, untilFocused, untilText } fro
 
 /** Its days begin when others are in the middle of theirs. */
 const ZONE = 'Pacific/Kiritimati'
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres)
 await addProvider(base, 'shop', { open: true })
 

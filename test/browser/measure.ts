@@ -40,7 +40,7 @@ export function checkable(context: BrowserContext): Promise<unknown> {
 }
 
 /** axe-core finds nothing on the page. */
-export async function accessible(t: Test, page: Page): Promise<void> {
+export async function accessible(t: Test, page: Page) {
   const isThere = await page.evaluate<boolean>(`'axe' in window`)
   if (!isThere) await page.evaluate(readFileSync(AXE, 'utf8'))
   // What was opened may ask for its content, and is pale until it has come.
@@ -55,7 +55,7 @@ export async function fits(
   page: Page,
   width: number,
   schemes: readonly ('light' | 'dark')[] = SCHEMES,
-): Promise<void> {
+) {
   await noSidewaysScroll(t, page, width)
   const isCoarse = await page.evaluate<boolean>(`matchMedia('(pointer: coarse)').matches`)
   const pointer = isCoarse ? 'finger' : 'mouse'
@@ -70,14 +70,14 @@ export async function fits(
   }
 }
 
-export async function noSidewaysScroll(t: Test, page: Page, width: number): Promise<void> {
+export async function noSidewaysScroll(t: Test, page: Page, width: number) {
   await page.setViewportSize({ width, height: 800 })
   t.same(await measure(page, 'tooWide()'), [], `no sideways scroll at ${width} px`)
   t.same(await measure(page, 'torn()'), [], `no broken word and no cut heading at ${width} px`)
 }
 
 /** The contrast of each kind of button under the mouse. */
-export async function hoverButtons(t: Test, page: Page): Promise<void> {
+export async function hoverButtons(t: Test, page: Page) {
   await page.setViewportSize({ width: 1280, height: 800 })
   for (const kind of ['.primary', '.danger', ':not([class])']) {
     const [button] = await page.locator(`button${kind}:visible:enabled`).all()
@@ -89,7 +89,7 @@ export async function hoverButtons(t: Test, page: Page): Promise<void> {
 }
 
 /** Each thing that can be used is reached by Tab, with a visible focus. */
-export async function worksByKeyboard(t: Test, page: Page): Promise<void> {
+export async function worksByKeyboard(t: Test, page: Page) {
   const faults: string[] = []
   // Where a field has the focus from the start, Tab comes to what is before it in a second round.
   for (let presses = 0, rounds = 0; presses < 300 && rounds < 2; presses++) {
@@ -109,7 +109,7 @@ const OPERATED = new Set(
 )
 
 /** Every role that a person operates has a name. */
-export async function namesAll(t: Test, page: Page): Promise<void> {
+export async function namesAll(t: Test, page: Page) {
   const session = await page.context().newCDPSession(page)
   const { nodes } = await session.send('Accessibility.getFullAXTree')
   await session.detach()
@@ -124,7 +124,7 @@ export async function namesAll(t: Test, page: Page): Promise<void> {
 }
 
 /** Has a page's clock stand in a zone of its own. */
-export async function useZone(page: Page): Promise<void> {
+export async function useZone(page: Page) {
   const session = await page.context().newCDPSession(page)
   await session.send('Emulation.setTimezoneOverride', { timezoneId: ZONE })
 }

@@ -1,5 +1,5 @@
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, deliver, eventIds, postForm } from '../helpers/hooks.ts'
 import { identity, linksServer, pageUser } from '../helpers/links.ts'
 import { ended, opsServer, startGate, type Memory } from '../helpers/ops.ts'
@@ -11,7 +11,6 @@ import { browse, clickButton, loadFailure, rowIds, send, tabTo, textOf } from '.
 
 // Every task works without script: each answer is a whole page.
 
-const [, postgres] = backends
 const gate = await startGate(t)
 gate.open()
 const env = {

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   beginByHand,
   ended,
@@ -12,7 +12,6 @@ import {
 import { until } from '../helpers/until.ts'
 import { browse, clickButton, clickLink, loadFailure, textOf, untilText } from './pages.ts'
 
-const [, postgres] = backends
 const gate = await startGate(t)
 /** One service for all tests of this file. */
 const ops = await startOps(t, postgres, { OPS_INVENTORY: gate.inventory })

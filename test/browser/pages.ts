@@ -43,7 +43,7 @@ export function headerText(text: string): string {
 }
 
 /** Leaves a mark on the page, which a full load wipes away. */
-export async function leaveMark(page: Page): Promise<void> {
+export async function leaveMark(page: Page) {
   await page.evaluate(`document.documentElement.dataset.mark = 'left'`)
 }
 
@@ -53,7 +53,7 @@ export function hasMark(page: Page): Promise<boolean> {
 }
 
 /** Lets pages copy, and remembers what each has copied: files at the same time share one clipboard. */
-export async function rememberCopies(context: BrowserContext): Promise<void> {
+export async function rememberCopies(context: BrowserContext) {
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   await context.addInitScript(`
     const write = navigator.clipboard.writeText.bind(navigator.clipboard)
@@ -64,17 +64,17 @@ export async function rememberCopies(context: BrowserContext): Promise<void> {
 }
 
 /** Clicks the button of this name. */
-export async function clickButton(on: Page | Locator, name: string | RegExp): Promise<void> {
+export async function clickButton(on: Page | Locator, name: string | RegExp) {
   await on.getByRole('button', { name }).click()
 }
 
 /** Clicks the link of this name. */
-export async function clickLink(on: Page | Locator, name: string | RegExp): Promise<void> {
+export async function clickLink(on: Page | Locator, name: string | RegExp) {
   await on.getByRole('link', { name }).click()
 }
 
 /** Clicks a button that copies. What then says so goes after 2 s: the wait for it begins before. */
-export async function clickCopy(button: Locator, copied: Locator): Promise<void> {
+export async function clickCopy(button: Locator, copied: Locator) {
   await Promise.all([copied.waitFor(), button.click()])
 }
 
@@ -93,7 +93,7 @@ export function rowIds(page: Page): Promise<readonly number[]> {
 }
 
 /** Waits until an element's text, with white space made single, is the one that is wanted. */
-export async function untilText(locator: Locator, wanted: string | RegExp): Promise<void> {
+export async function untilText(locator: Locator, wanted: string | RegExp) {
   let last = 'nothing'
   const passes = async () => {
     last = await textOf(locator)
@@ -111,7 +111,7 @@ export async function textOf(locator: Locator): Promise<string> {
 }
 
 /** Waits for the focus: a full page gives it to a field only once its style sheets are there. */
-export async function untilFocused(page: Page, id: string): Promise<void> {
+export async function untilFocused(page: Page, id: string) {
   await until(async () => (await focusedId(page)) === id, `the focus on ${id}`)
 }
 
@@ -122,7 +122,7 @@ export async function focusedId(page: Page): Promise<string> {
 }
 
 /** Presses Tab until the element with this id has the focus, as a person without a mouse does. */
-export async function tabTo(page: Page, id: string): Promise<void> {
+export async function tabTo(page: Page, id: string) {
   for (let presses = 0; presses < 100; presses++) {
     if ((await focusedId(page)) === id) return
     await page.keyboard.press('Tab')

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import type { Page } from 'playwright-core'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   beginByHand,
   endByHand,
@@ -15,8 +15,6 @@ import { startServer } from '../helpers/server.ts'
 import { SIGNED_ENV, addProvider, postForm } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 import { browse, rowIds, send, textOf, tile, untilText } from './pages.ts'
-
-const [, postgres] = backends
 
 /** What Chromium writes when the stream breaks and while nobody listens. */
 const CONNECTION_LOST = /Failed to load resource|net::ERR_|htmx:error/

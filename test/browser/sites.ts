@@ -1,4 +1,4 @@
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { makeLink, pageUser, type LinksServer } from '../helpers/links.ts'
 import { beginByHand, ended, inventoryFile, storeLines, type OpsServer } from '../helpers/ops.ts'
@@ -11,13 +11,11 @@ import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { headerText, send } from './pages.ts'
 
-const [, postgres] = backends
-
 /** Paths of the pages that a kind of data makes worth looking at. */
 export type Paths = readonly string[]
 
 /** Pages of a service: one of each kind. */
-export type Site = { readonly kinds: Paths }
+export type Site = { kinds: Paths }
 
 /** A service whose names have no place to break, with a check that fails, and one without checks. */
 const LONG_NAME = 'n'.repeat(180)
@@ -232,7 +230,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
   await ops.api('POST', '/memories', memory)
   await ops.api('POST', '/memories', { category: 'timing', observation: 'slow', active: false })
   const check = { type: 'tcp', name: long, host: '127.0.0.1', port: 1 }
-  const made = await ops.api<{ readonly id: number }>('POST', '/checks', { service: long, check })
+  const made = await ops.api<{ id: number }>('POST', '/checks', { service: long, check })
   await ops.api('POST', '/mutes', { service: long, for: '1d', reason: long })
   const ends_at = new Date(Date.now() + 3_600_000)
   await ops.api('POST', '/silences', { match: { service: long }, ends_at, reason: long })
@@ -313,9 +311,7 @@ export async function fillOps(ops: OpsServer): Promise<Site> {
 }
 
 /** All three services in one program, behind a proxy that names the user, on a database of its own. */
-export async function startSites(
-  t: Owner,
-): Promise<{ readonly server: TestServer; readonly env: Env }> {
+export async function startSites(t: Owner): Promise<{ server: TestServer; env: Env }> {
   const env = {
     ...SIGNED_ENV,
     ...(await postgres.env(t)),

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import type { Locator, Page } from 'playwright-core'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { apiOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
@@ -21,7 +21,6 @@ const MOST_STEPS = 6
 const MODES = ['mouse', 'fingers', 'keys'] as const
 type Mode = (typeof MODES)[number]
 
-const [, postgres] = backends
 const API_KEY = secret('alerts')
 const checkOf = (name: Mode) => ({
   name: `shop-${name}`,

@@ -1,5 +1,5 @@
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, refusedRows, runCli, type CliResult } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { modern } from '../helpers/mcp.ts'
@@ -12,7 +12,6 @@ import { until } from '../helpers/until.ts'
 
 const EMAIL = 'ann@example.com'
 const DAY_MS = 86_400_000
-const [, postgres] = backends
 
 type Row = Readonly<Record<string, unknown>>
 

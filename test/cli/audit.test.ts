@@ -1,13 +1,11 @@
 import { t } from 'tap'
 import { ANN, auditOf, command, PROXIED } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli } from '../helpers/cli.ts'
 import { postForm, startHooks } from '../helpers/hooks.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
-
-const [, postgres] = backends
 
 await t.test('the command, beside a server and without one', async (t) => {
   const env = { ...FREE, ...(await postgres.env(t)) }

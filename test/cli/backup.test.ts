@@ -6,7 +6,7 @@ import client from 'postgres'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import {
   runOk,
   refuseCommands,
@@ -19,7 +19,6 @@ import type { Env } from '../helpers/program.ts'
 import { contentsOf, seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded, postgres] = backends
 const HEAD = 64 * 1024
 
 /** A payload of many pieces, and one that is just too large for its row. */

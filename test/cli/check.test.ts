@@ -6,7 +6,7 @@ import { connect, createServer, type AddressInfo, type ListenOptions, type Serve
 import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { LOW_FREE, MIN_FREE, freeSpaceFinding } from '../../commands/house/checks/configuration.ts'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { eachBackend, postgres } from '../helpers/backends.ts'
 import { runOk, FREE, check, runCli, runCliProcess } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
@@ -16,7 +16,6 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 
-const [, postgres] = backends
 const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
 const PROXY = { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32' }
 const OPEN = `select count(*)::int as n from pg_namespace where nspname in ('hooks', 'gatehouse')`
@@ -73,7 +72,7 @@ t.test('nothing is created by looking', async (t) => {
   t.same(await postgres.query(server, OPEN), [{ n: 0 }], 'no schema')
 })
 
-await eachBackend(t, 'a migrated database is fine', async (t: Test, backend) => {
+await eachBackend(t, 'a migrated database is fine', async (t, backend) => {
   const env = await backend.env(t)
   const isEmbedded = backend.name === 'embedded'
   await finds(t, env, 0, {

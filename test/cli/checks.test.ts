@@ -1,20 +1,19 @@
 import { t } from 'tap'
 import { changesLeave, command } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, refusedRows, runCli, runOk, type CliOptions } from '../helpers/cli.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
 type Shown = Readonly<Record<'service' | 'name' | 'state', string>> & {
-  readonly muted_until: string | null
-  readonly check: object
+  muted_until: string | null
+  check: object
 }
 
 // A server whose inventory file has the check shop/front, and a port that takes connections.
 const { port } = await startReceiver(t)
 const front = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
-const [, postgres] = backends
 const { env, server } = await startOps(t, postgres, {
   OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks: [front] }] }),
 })

@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import {
   FREE,
   check,
@@ -18,7 +18,6 @@ import { parseReady, startServer } from '../helpers/server.ts'
 import { addProvider, signatureHeaders } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const database = await postgres.env(t)
 /** Deliveries so far. */
 let count = 0
@@ -249,7 +248,7 @@ LINKS_BASE_URL=https://go.example
 GATEHOUSE_WATCHDOG_S=50
 `
   writeFileSync(file, former)
-  const env = { ...(await backends[0].env(t)), GATEHOUSE_ENV_FILE: file }
+  const env = { ...(await embedded.env(t)), GATEHOUSE_ENV_FILE: file }
   const server = await startServer(t, { services: ['hooks', 'links'], env })
   const ask = async (url: string, headers: Readonly<Record<string, string>>) =>
     (await request(url, { headers })).status

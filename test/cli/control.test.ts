@@ -5,7 +5,7 @@ import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import { openCli, runOk, FREE, check, refuseCommands, runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -17,7 +17,6 @@ import { expectStatus } from '../helpers/refusals.ts'
 
 // Commands beside a server on the embedded engine: it runs them, asked through its socket.
 
-const [embedded, postgres] = backends
 const LIMIT = 1024 * 1024
 /** An export of them has more parts than Node lets listeners wait for one event without a warning. */
 const COUNT = 6_500

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import { runOk, refuseCommands, runCli } from '../helpers/cli.ts'
 import { freePort } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
@@ -12,8 +12,6 @@ import { secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import { contentsOf, drawnIds, seedStatements } from '../helpers/transfer.ts'
-
-const [embedded, postgres] = backends
 
 t.test('wrong usage, and a source that there is not', async (t) => {
   const url = 'postgres://127.0.0.1:1/x'

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
@@ -9,7 +9,6 @@ import { ROOT } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const server = await startServer(t, { env: await postgres.env(t) })
 const LISTENERS = [server.hooks, server.links, server.ops]
 const BASE = `${server.hooks}/-/docs/`

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { t } from 'tap'
 import { findProgram } from '../../kernel/processes/find-program.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { deliver } from '../helpers/hooks.ts'
 import { says, startModel } from '../helpers/model.ts'
 import { opsServer, sessionsOf } from '../helpers/ops.ts'
@@ -61,7 +61,6 @@ const PROGRAMS = ['bash', 'curl', 'jq', 'openssl']
 
 const PATH = process.env['PATH'] ?? ''
 const missing = PROGRAMS.filter((program) => findProgram(program, PATH) === undefined)
-const [, postgres] = backends
 
 interface Block {
   page: string

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { openCli, runOk, refuseCommands, refusedRows, runCli, runHere } from '../helpers/cli.ts'
 import { addProvider, deliver, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -13,7 +13,6 @@ import { startServer } from '../helpers/server.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 /** Answers that the receiver holds back. */
 const held: (() => void)[] = []
 const receiver = await startReceiver(t, ({ path }, response) => {

@@ -11,7 +11,7 @@ import { ROOT, type Env } from '../helpers/program.ts'
 const [, server] = backends
 const IMPORT = 'import - --owner own@example.com --create-users'
 
-type Column = { readonly column: string; readonly becomes: string | null; readonly note: string }
+type Column = { column: string; becomes: string | null; note: string }
 
 /** Imports a file; each report is a text, `LINE SLUG OUTCOME MESSAGE`. */
 async function imports(env: Env, input: string | Uint8Array, flags = '--json') {

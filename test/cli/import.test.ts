@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { backends, eachBackend } from '../helpers/backends.ts'
 import {
   refuseCommands,
@@ -253,7 +253,7 @@ const EXPORTED =
   'slug,url,title,description,tags,owner,visibility,append_path,expires_at,max_visits,archived,' +
   'created_at,updated_at,co_owners,shared_with,aliases'
 
-await eachBackend(t, 'import and export beside a running server', async (t: Test, backend) => {
+await eachBackend(t, 'import and export beside a running server', async (t, backend) => {
   const service = await startLinks(t, backend)
   const { base } = service
   const ann = await service.user('ann')

@@ -13,7 +13,7 @@ import { spawnSync } from 'node:child_process'
 import { dirname, join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk, FREE, refuseCommands, refusedRows, runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { exitOf, ROOT, spawnProgram } from '../helpers/program.ts'
@@ -22,8 +22,6 @@ import { secretKey } from '../helpers/senders.ts'
 import { startServer } from '../helpers/server.ts'
 import { request } from '../helpers/http.ts'
 import { expectStatus } from '../helpers/refusals.ts'
-
-const [, postgres] = backends
 
 const ADDRESSES =
   '--hooks-base-url https://hooks.lan.test --links-base-url https://go.lan.test --ops-base-url https://ops.lan.test'

@@ -2,7 +2,7 @@ import { copyFileSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, runCliProcess, runOk } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { eventOf } from '../helpers/destinations.ts'
@@ -15,7 +15,6 @@ import { startServerProcess, type ServerProcess } from '../helpers/server-proces
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const COUNT = extent({ short: 2, long: 3 })
 const NUMBERS = ['1', '2', '3'].slice(0, COUNT)
 /** Deliveries that are acknowledged between two changes, and how long each sender rests behind one. */

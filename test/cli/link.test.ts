@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runOk, refusedRows } from '../helpers/cli.ts'
 import { leadsTo, makeLink, openLinks, visit, type Caller, type Link } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
@@ -8,7 +8,6 @@ import { contentsOf } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const BASE = 'https://go.example.com'
 const OPERATOR = 'operator@localhost'
 

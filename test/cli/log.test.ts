@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { ANN, PROXIED } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { FREE, runCli, runCliProcess } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -12,8 +12,6 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
-
-const [, postgres] = backends
 
 /** A line as it is read by programs. */
 type Line = Readonly<Record<string, unknown>>

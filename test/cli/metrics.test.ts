@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk } from '../helpers/cli.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
@@ -13,7 +13,6 @@ import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 
-const [, postgres] = backends
 const manual = readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */

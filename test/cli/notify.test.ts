@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, refusedRows, runCli } from '../helpers/cli.ts'
 import { startOps } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -7,7 +7,6 @@ import { secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const token = secret('notify')
 const { url, received } = await startReceiver(t)
 const keyless = await postgres.env(t)

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands, refusedRows, runCli, type CliResult } from '../helpers/cli.ts'
 import { startGithub, type GithubApi } from '../helpers/github-api.ts'
 import { deliver, eventIds, shown, shownIn, startHooks } from '../helpers/hooks.ts'
@@ -12,7 +12,6 @@ import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
 const REPO = '/repos/octo/app/hooks'
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres)
 const known = { ...env, HOOKS_BASE_URL: base }
 

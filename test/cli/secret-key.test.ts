@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import { check, FREE, openCli, refuseCommands, runCli, runOk } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
@@ -9,7 +9,6 @@ import { keepSecret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded, postgres] = backends
 // Before `serve` runs here: its umask would keep the server of the tests from its files.
 const shared: Env = await postgres.env(t)
 const restored: Env = await postgres.emptyEnv(t)

@@ -1,7 +1,7 @@
 import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk, refuseCommands, runCli, type RefusedCommand } from '../helpers/cli.ts'
 import {
   SECRETS,
@@ -19,7 +19,6 @@ import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const key = { GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, server, env: own } = await startHooks(t, postgres, key)
 /** A server whose built-in providers have no secret of the configuration. */

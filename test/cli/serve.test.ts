@@ -13,7 +13,7 @@ import {
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   FREE,
   openCli,
@@ -32,7 +32,6 @@ import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 import { onPath } from '../runner/system-parts.ts'
 
-const [, postgres] = backends
 const database = await postgres.env(t)
 const env = { ...FREE, ...database }
 const noScript = onPath('script') === undefined && 'missing: script, of util-linux'

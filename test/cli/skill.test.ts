@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { parse } from 'yaml'
 import { openForward } from '../fixtures/forward-setup.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
 import { addProvider, deliver, post, startHooks } from '../helpers/hooks.ts'
 import { addEndpoint, callTool, modern, type Json } from '../helpers/mcp.ts'
@@ -24,7 +24,6 @@ function fenced(language: string) {
   return [...fences].map(([, text]) => text).join('')
 }
 
-const [, postgres] = backends
 const receiver = await startReceiver(t)
 const { base, env } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),

@@ -1,9 +1,7 @@
 import { t } from 'tap'
 import { createLog } from '../../kernel/log.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk, runCli, runCliProcess, type CliProcessOptions } from '../helpers/cli.ts'
-
-const [, postgres] = backends
 
 /** What a terminal would obey: clear the screen, set its title, go back to the line's start, turn the text. */
 const NAME = 'Ann\u001b[2J\u001b]0;x\u0007\rroot\u009b1m\u202e\nadmin@example.com  admin'

@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { commandTable } from '../../commands/commands.ts'
 import { COMMAND_GROUPS } from '../../commands/frame/command.ts'
 import { VARIABLE_NAMES, variableOf } from '../../commands/frame/configuration.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   FREE,
   refuseCommands,
@@ -19,8 +19,6 @@ import { deploymentParts, lacks } from '../runner/system-parts.ts'
 import { ROOT, type Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
-
-const [, postgres] = backends
 
 const COMMANDS =
   'serve check migrate provider endpoint events forward send-sample user token link import export audit completion version help'.split(

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { SIGNED_ENV } from '../helpers/hooks.ts'
 import { startServer } from '../helpers/server.ts'
 import { DECISIONS } from './decisions.ts'
@@ -9,7 +9,6 @@ import { LINKS, openLinks } from './links.ts'
 import { OPS, openOps, opsEnv } from './ops.ts'
 
 // One server has the three services, as people run it. Each row finds what is its own.
-const [, postgres] = backends
 const ops = await opsEnv(t)
 const env = {
   ...SIGNED_ENV,

@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../helpers/alerts.ts'
 import type { Api, ApiResponse } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import type { Model } from '../helpers/model.ts'
 import {
@@ -28,8 +28,6 @@ export const ADDED = {} as const
 
 /** The ops service with a model that writes briefs; sessions are the probe's and end by themselves. */
 export type OpsFace = OpsServer & { briefs: Model }
-
-const [, postgres] = backends
 
 /** Variables that the checks need, and the model that they name. */
 export async function opsEnv(t: Test): Promise<{ env: Env; briefs: Model }> {

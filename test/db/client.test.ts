@@ -1,10 +1,10 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { openClient, type ClientOptions, type Database, type Query } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
 import { openEmbedded, type EmbeddedEngine } from '../../db/embedded/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
-import { backends, eachBackend, type Backend } from '../helpers/backends.ts'
+import { eachBackend, embedded, postgres, type Backend } from '../helpers/backends.ts'
 import { type Owner, freePort } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
 import { until } from '../helpers/until.ts'
@@ -16,7 +16,7 @@ const file = t
 /** A database of each kind for the tests of this file that may share one. */
 const shared: { embedded?: Promise<EmbeddedEngine>; url?: Promise<string> } = {}
 
-await eachBackend(t, 'values keep their kind in both directions', async (t: Test, backend) => {
+await eachBackend(t, 'values keep their kind in both directions', async (t, backend) => {
   const db = await open(t, backend)
   const row = {
     big: 9_007_199_254_740_991,
@@ -35,28 +35,24 @@ await eachBackend(t, 'values keep their kind in both directions', async (t: Test
   t.same(await db.run(query('sum', 'select count(*) as n, -3::int8 as m'), []), [{ n: 1, m: -3 }])
 })
 
-await eachBackend(
-  t,
-  'bytes stay what they are, whatever they look like',
-  async (t: Test, backend) => {
-    const db = await open(t, backend)
-    const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
-    const kinds = [
-      Buffer.alloc(0),
-      Buffer.from('{"a":"\\\\ \\u0041 \\101 \\n"}\r\n'),
-      ...['\\x41', '\\', '\\\\x41', '\ufeffé€😀', "it's $1", '\u0001\u007f'].map((x) =>
-        Buffer.from(x),
-      ),
-      Buffer.from([0x61, 0, 0x62]),
-      Buffer.from([0xc3]),
-      Buffer.from([0xed, 0xa0, 0x80]),
-      all,
-      Buffer.concat([Buffer.from('text'), all]),
-    ]
-    const echo = query('echo', 'select $1::bytea as bytes, length($1::bytea) as size')
-    for (const bytes of kinds) t.same(await db.run(echo, [bytes]), [{ bytes, size: bytes.length }])
-  },
-)
+await eachBackend(t, 'bytes stay what they are, whatever they look like', async (t, backend) => {
+  const db = await open(t, backend)
+  const all = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte))
+  const kinds = [
+    Buffer.alloc(0),
+    Buffer.from('{"a":"\\\\ \\u0041 \\101 \\n"}\r\n'),
+    ...['\\x41', '\\', '\\\\x41', '\ufeffé€😀', "it's $1", '\u0001\u007f'].map((x) =>
+      Buffer.from(x),
+    ),
+    Buffer.from([0x61, 0, 0x62]),
+    Buffer.from([0xc3]),
+    Buffer.from([0xed, 0xa0, 0x80]),
+    all,
+    Buffer.concat([Buffer.from('text'), all]),
+  ]
+  const echo = query('echo', 'select $1::bytea as bytes, length($1::bytea) as size')
+  for (const bytes of kinds) t.same(await db.run(echo, [bytes]), [{ bytes, size: bytes.length }])
+})
 
 t.test('settings of a role, a database or its address change nothing that is read', async (t) => {
   const url = await freshUrl(t)
@@ -84,7 +80,7 @@ t.test('settings of a role, a database or its address change nothing that is rea
 await eachBackend(
   t,
   'a refused statement is a QueryError with its constraint',
-  async (t: Test, backend) => {
+  async (t, backend) => {
     const db = await open(t, backend)
     const table =
       'create table item (id int4 constraint item_key primary key, n int4 constraint positive check (n > 0))'
@@ -113,7 +109,7 @@ await eachBackend(
   },
 )
 
-await eachBackend(t, 'a second statement in a text is refused', async (t: Test, backend) => {
+await eachBackend(t, 'a second statement in a text is refused', async (t, backend) => {
   const db = await open(t, backend)
   for (const text of ['select 1; select 2', 'select 1; drop schema public cascade']) {
     const error = await failure(db.run(query('two', text), []))
@@ -127,7 +123,7 @@ await eachBackend(t, 'a second statement in a text is refused', async (t: Test, 
 })
 
 t.test('a statement over the deadline counts as unavailable', async (t) => {
-  const db = await open(t, backends[1], SHORT_MS)
+  const db = await open(t, postgres, SHORT_MS)
   const slow = query('slow', 'select pg_sleep(3)::text as slept')
   t.match(await failure(db.run(slow, [])), { name: 'Unavailable', message: /^slow: / })
   t.same(await until(() => db.run(ONE, []), 'the client to work again'), [{ n: 1 }])
@@ -155,7 +151,7 @@ async function mark(db: Database) {
 await eachBackend(
   t,
   'an answer of a working database is unavailable and keeps the connection',
-  async (t: Test, backend) => {
+  async (t, backend) => {
     const db = await open(t, backend, SHORT_MS)
     let heard = 0
     await db.listen('answers', () => (heard += 1))
@@ -179,7 +175,7 @@ await eachBackend(
 )
 
 t.test('a server that takes no changes any more is left for another connection', async (t) => {
-  const db = await open(t, backends[1])
+  const db = await open(t, postgres)
   const connection = await mark(db)
   const before = await connection()
   await db.run(query('demote', `${READ_ONLY}on`), [])
@@ -252,31 +248,27 @@ t.test('a cut connection is unavailable once, then replaced; listeners hear of i
   t.equal(reconnects, '2', 'both are counted')
 })
 
-await eachBackend(
-  t,
-  'notifications reach the listener of their channel',
-  async (t: Test, backend) => {
-    const db = await open(t, backend)
-    const heard: unknown[] = []
-    await db.listen('signals', (payload) => heard.push(payload))
-    await db.listen('others', (payload) => heard.push(`others ${payload}`))
-    await until(() => heard.length === 2, 'a call after each listen')
-    const notify = query('notify', 'select pg_notify($1, $2)::text as sent')
-    await db.run(notify, ['signals', 'a'])
-    await db.transaction((tx) => tx.run(notify, ['others', 'b']))
-    const undone = db.transaction(async (tx) => {
-      await tx.run(notify, ['signals', 'never'])
-      throw new RangeError('undo')
-    })
-    await failure(undone)
-    await db.run(notify, ['signals', 'c'])
-    await until(() => heard.length >= 5, 'the notifications')
-    t.same(heard, [undefined, 'others undefined', 'a', 'others b', 'c'])
-  },
-)
+await eachBackend(t, 'notifications reach the listener of their channel', async (t, backend) => {
+  const db = await open(t, backend)
+  const heard: unknown[] = []
+  await db.listen('signals', (payload) => heard.push(payload))
+  await db.listen('others', (payload) => heard.push(`others ${payload}`))
+  await until(() => heard.length === 2, 'a call after each listen')
+  const notify = query('notify', 'select pg_notify($1, $2)::text as sent')
+  await db.run(notify, ['signals', 'a'])
+  await db.transaction((tx) => tx.run(notify, ['others', 'b']))
+  const undone = db.transaction(async (tx) => {
+    await tx.run(notify, ['signals', 'never'])
+    throw new RangeError('undo')
+  })
+  await failure(undone)
+  await db.run(notify, ['signals', 'c'])
+  await until(() => heard.length >= 5, 'the notifications')
+  t.same(heard, [undefined, 'others undefined', 'a', 'others b', 'c'])
+})
 
 t.test('the embedded engine takes the most urgent statement next', async (t) => {
-  const db = await open(t, backends[0])
+  const db = await open(t, embedded)
   const begun = Promise.withResolvers<void>()
   const release = Promise.withResolvers<void>()
   const holder = db.transaction(async (tx) => {
@@ -326,7 +318,7 @@ function sharedEngine() {
 }
 
 async function openEngine() {
-  const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(file)
+  const { GATEHOUSE_DATA_DIR: directory = '' } = await embedded.emptyEnv(file)
   const engine = await openEmbedded(directory)
   file.teardown(() => engine.close())
   return engine

@@ -4,13 +4,12 @@ import { t, type Test } from 'tap'
 import { openDatabase, type DatabaseOptions } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeLink, startLinks } from '../helpers/links.ts'
 import { inLongRun } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded] = backends
 const NEVER_MS = 3_600_000
 const OFTEN_MS = 100
 

@@ -5,9 +5,9 @@ import type { Duplex } from 'node:stream'
 import postgres from 'postgres'
 import t from 'tap'
 import { openEmbedded } from '../../db/embedded/open.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded } from '../helpers/backends.ts'
 
-const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
+const { GATEHOUSE_DATA_DIR: directory = '' } = await embedded.emptyEnv(t)
 const engine = await openEmbedded(directory)
 let sql = connect()
 t.teardown(async () => {

@@ -5,7 +5,7 @@ import type { TSchema } from '../../kernel/schema.ts'
 import { openDatabase } from '../../db/open.ts'
 import type { DeclaredQuery } from '../../db/sql-file.ts'
 import { createLog } from '../../kernel/log.ts'
-import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
+import { onPostgres, embedded, type Backend } from '../helpers/backends.ts'
 import { inLongRun, ROOT } from '../helpers/program.ts'
 import { transcript } from '../helpers/secrets.ts'
 
@@ -38,13 +38,13 @@ const COLUMN_TYPES: Readonly<Record<string, readonly string[]>> = {
 
 /** The parts of a schema that decide its column's type. */
 type Shape = {
-  readonly type?: string
-  readonly format?: string
-  readonly const?: unknown
-  readonly enum?: readonly unknown[]
-  readonly anyOf?: readonly Shape[]
-  readonly patternProperties?: unknown
-  readonly properties?: Readonly<Record<string, Shape>>
+  type?: string
+  format?: string
+  const?: unknown
+  enum?: readonly unknown[]
+  anyOf?: readonly Shape[]
+  patternProperties?: unknown
+  properties?: Readonly<Record<string, Shape>>
 }
 
 /** Every query that a module below db/ exports, in a record or a list. */
@@ -89,7 +89,7 @@ select 'schema ' || nspname from pg_namespace
 
 const DECLARED = 'the database is as the program declares it'
 await onPostgres(t, DECLARED, isAsDeclared)
-await inLongRun(t, `${DECLARED}, embedded`, (t: Test) => isAsDeclared(t, backends[0]))
+await inLongRun(t, `${DECLARED}, embedded`, (t: Test) => isAsDeclared(t, embedded))
 
 async function isAsDeclared(t: Test, backend: Backend) {
   const env = await backend.env(t)

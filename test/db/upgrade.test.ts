@@ -5,7 +5,7 @@ import { t, type Test } from 'tap'
 import { migrate } from '../../db/migrate.ts'
 import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
-import { backends, onPostgres, type Backend, type Row } from '../helpers/backends.ts'
+import { onPostgres, embedded, type Backend, type Row } from '../helpers/backends.ts'
 import { check, runOk } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT, inLongRun, type Env } from '../helpers/program.ts'
@@ -37,10 +37,10 @@ t.test('a released migration is as it was', (t) => {
 
 /** The rows of a database of a release, which had so many migrations, and the tables that they are of. */
 type Release = {
-  readonly name: string
-  readonly migrations: number
-  readonly rows: string
-  readonly tables: readonly string[]
+  name: string
+  migrations: number
+  rows: string
+  tables: readonly string[]
 }
 
 function releaseOf(file: string): Release {
@@ -59,7 +59,7 @@ function releaseOf(file: string): Release {
 }
 
 /** An empty database becomes one of the release. */
-async function fill(backend: Backend, env: Env, { migrations, rows }: Release): Promise<void> {
+async function fill(backend: Backend, env: Env, { migrations, rows }: Release) {
   const log = createLog(
     (text) => transcript('log', text, 'upgrade'),
     () => new Date(),
@@ -96,12 +96,10 @@ for (const release of readdirSync(FOLDER)
   .map(releaseOf)) {
   const upgrades = (t: Test, backend: Backend) => becomesPresent(t, backend, release)
   await onPostgres(t, `a database of ${release.name} becomes a present one`, upgrades)
-  await inLongRun(t, `${release.name}, on the embedded engine`, (t: Test) =>
-    upgrades(t, backends[0]),
-  )
+  await inLongRun(t, `${release.name}, on the embedded engine`, (t: Test) => upgrades(t, embedded))
 }
 
-async function becomesPresent(t: Test, backend: Backend, release: Release): Promise<void> {
+async function becomesPresent(t: Test, backend: Backend, release: Release) {
   const env: Env = {
     ...SIGNED_ENV,
     ...(await backend.emptyEnv(t)),
@@ -148,7 +146,7 @@ async function becomesPresent(t: Test, backend: Backend, release: Release): Prom
 }
 
 /** Reads every page that leads from the first one, and every answer of the APIs. */
-async function everyPageAnswers(t: Test, server: TestServer, env: Env): Promise<void> {
+async function everyPageAnswers(t: Test, server: TestServer, env: Env) {
   const words = ['token', 'create', 'ann@example.com']
   const { stdout } = await runOk(words, { env, secretShown: true })
   const token = keepSecret('api-token', stdout.trim().split('\n').at(-1) ?? '')

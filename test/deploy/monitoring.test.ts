@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { readOpenMetrics, type Family } from '../fixtures/open-metrics.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
@@ -43,7 +43,6 @@ function panelNamed(title: string) {
 /** The expressions of all rules, as far as names of metrics go. */
 const ruleText = readFileSync(RULES, 'utf8').replaceAll(/^ *(?:summary|description|#).*\n/gm, '')
 
-const [, postgres] = backends
 const sender = createSender()
 const env = {
   ...(await postgres.env(t)),

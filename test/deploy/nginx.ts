@@ -22,7 +22,7 @@ import { onPath } from '../runner/system-parts.ts'
 /** An nginx of our own. */
 export type Nginx = {
   /** Where it serves each service: `http://127.0.0.1:PORT`. */
-  readonly addresses: Readonly<Record<Service, string>>
+  addresses: Readonly<Record<Service, string>>
   /** What it has logged as an error so far. */
   errors(): string
   /** Everybody is signed in, and without a name, until this is set to false. */

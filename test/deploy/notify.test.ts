@@ -2,14 +2,13 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
 
-const [, postgres] = backends
 // Node has no unix datagram sockets, so that another language plays systemd.
 const skip = lacks(deploymentParts.python, deploymentParts.systemd)
 const told = (logs: readonly string[]) =>

@@ -29,16 +29,16 @@ export function lacksOwnNetwork(): string | false {
 
 /** What `network-client.ts` does. */
 export type NetworkCall = {
-  readonly host: string
-  readonly port: number
+  host: string
+  port: number
   /** The client's address. */
-  readonly from: string
+  from: string
   /** Bytes that it writes on each connection. */
-  readonly text: string
+  text: string
   /** So many connections are reset behind the bytes; without it one waits for its answer. */
-  readonly resets?: number
+  resets?: number
   /** So many connections are opened before, and stay open without a request until the answer. */
-  readonly idle?: number
+  idle?: number
 }
 
 /** Has a client call from within the network of a server; gives what was answered. */

@@ -4,7 +4,7 @@ import { chmodSync, closeSync, openSync, readFileSync, writeFileSync } from 'nod
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { check, runCli } from '../helpers/cli.ts'
 import { createSender, lostOf, metricOf, sendAll, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
@@ -17,7 +17,6 @@ import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 import { openFolder } from './nginx.ts'
 
-const [, postgres] = backends
 const skip = lacks(deploymentParts.pgbouncer)
 const TRANSACTION = /pooler which gives a connection another session.*set pool_mode = session/
 

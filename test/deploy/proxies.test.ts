@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { openForward, recorded } from '../fixtures/forward-setup.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk } from '../helpers/cli.ts'
 import { createSender } from '../helpers/deliveries.ts'
 import { JSON_TYPE } from '../helpers/hooks.ts'
@@ -28,7 +28,6 @@ import {
   type SignIn,
 } from './proxies.ts'
 
-const [, postgres] = backends
 const LOGINS = {
   authelia: /^https:\/\/auth\.example\.com\//,
   'oauth2-proxy': /^https?:\/\/[^/]+\/oauth2\/sign_in\?rd=|^\/oauth2\/sign_in\?rd=/,

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { parse } from 'yaml'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startServer } from '../helpers/server.ts'
 import { settingFor } from './proxies.ts'
@@ -28,10 +28,10 @@ t.test('Tailscale: a port for each service, and Funnel for the receivers alone',
 
 /** A rule of cloudflared. It looks at the rule itself: `access` at the top of the file counts for nothing. */
 type Rule = {
-  readonly hostname?: string
-  readonly path?: string
-  readonly service: string
-  readonly originRequest?: { readonly access?: { readonly required?: boolean } }
+  hostname?: string
+  path?: string
+  service: string
+  originRequest?: { access?: { required?: boolean } }
 }
 
 const HEADER = 'Cf-Access-Authenticated-User-Email'
@@ -72,7 +72,7 @@ t.test('Cloudflare Tunnel: nobody comes to a page without a token of Access', as
   const { hooks } = await startServer(t, {
     services: ['hooks'],
     env: {
-      ...(await backends[1].env(t)),
+      ...(await postgres.env(t)),
       HOOKS_BASE_URL: 'https://hooks.example.org',
       GATEHOUSE_TRUSTED_PROXIES: '127.0.0.1/32',
       GATEHOUSE_USER_HEADER: HEADER,

@@ -4,7 +4,7 @@ import { renameSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { refuseCommands } from '../helpers/cli.ts'
 import { brokenOf, createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
@@ -16,8 +16,6 @@ import { follow } from '../helpers/replays.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { SERVICES, parseReady, type Service } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
-
-const [, postgres] = backends
 
 /**
  * systemd's part in a shell: it has the listening sockets from its start to its end, never accepts on
@@ -113,7 +111,7 @@ async function listening(path: string | undefined) {
 
 /** Node gives the descriptor of a listening socket nowhere else. */
 function descriptor(server: Server) {
-  return (server as unknown as { readonly _handle: { readonly fd: number } })._handle.fd
+  return (server as unknown as { _handle: { fd: number } })._handle.fd
 }
 
 await t.test('a restart under load: no connection is refused, and nothing is lost', async (t) => {

@@ -15,7 +15,7 @@ import {
   VARIABLE_NAMES,
   type VariableName,
 } from '../../commands/frame/configuration.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { FREE, refuseCommands, runCli, runOk } from '../helpers/cli.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -129,7 +129,7 @@ t.test('the example of settings is one', async (t) => {
   // Files that an example names would have to be there.
   const file = join(folder, 'gatehouse.env')
   writeFileSync(file, lines.map(([, name, value]) => `${name}=${value}\n`).join(''))
-  const env = { ...(await backends[1].env(t)), GATEHOUSE_ENV_FILE: file }
+  const env = { ...(await postgres.env(t)), GATEHOUSE_ENV_FILE: file }
   await runOk('provider list', { env })
   // As it comes.
   writeFileSync(file, example)

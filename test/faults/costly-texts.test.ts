@@ -1,6 +1,6 @@
 import { Agent, get } from 'node:http'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request, type RequestOptions } from '../helpers/http.ts'
@@ -32,7 +32,6 @@ const MAX_GROWTH_MIB = 10
 const TIMEOUT_MS = 300_000
 const WAITS_SHOWN = 15
 
-const [embedded, postgres] = backends
 const model = await startModel(t)
 const doctor = await openDoctor(t)
 const database = await extent({ short: postgres, long: embedded }).env(t)

@@ -4,7 +4,7 @@ import { createServer, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { runCli } from '../helpers/cli.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
@@ -21,8 +21,6 @@ import {
 import { follow } from '../helpers/replays.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
-
-const [, postgres] = backends
 
 await inLongRun(t, 'several hosts: the one that takes changes is used', async (t: Test) => {
   const primary = await ownPostgres(t)

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import postgres from 'postgres'
 import t, { type Test } from 'tap'
 import { EmbeddedLockedError, lockDirectory, openEmbedded } from '../../db/embedded/open.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { childrenOf, isRunning } from '../helpers/process-figures.ts'
 import { ENGINE_FLAGS, inLongRun } from '../helpers/program.ts'
@@ -103,7 +103,7 @@ t.test('a directory that cannot be used says so in one line', async (t) => {
 })
 
 t.test('a disk that fails ends the engine and acknowledges nothing', async (t) => {
-  const { GATEHOUSE_DATA_DIR: directory = '' } = await backends[0].emptyEnv(t)
+  const { GATEHOUSE_DATA_DIR: directory = '' } = await embedded.emptyEnv(t)
   const dir = await temporaryFolder(t)
   const fault = path.join(dir, 'fault')
   const failing = `

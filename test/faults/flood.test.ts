@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import postgresClient from 'postgres'
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -11,7 +11,6 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { openDoctor } from '../helpers/vitals.ts'
 
-const [, postgres] = backends
 /** What a flood of 60,000 requests may hold at a time: 32 of each connection are in flight. */
 const MAX_FLOOD_MIB = 20
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { t, type Test } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { backends, type Backend } from '../helpers/backends.ts'
+import { backends, embedded, postgres, type Backend } from '../helpers/backends.ts'
 import {
   brokenOf,
   createSender,
@@ -28,7 +28,6 @@ const LATEST_MS = extent({ short: 300, long: 700 })
 const LOOK_EVERY = extent({ short: 1, long: 10 })
 
 // A process takes the embedded engine along. What PostgreSQL keeps, the long run of service-crashes.test.ts sees, too.
-const [embedded, postgres] = backends
 await t.test('kill -9 under load', async (t) => {
   for (const backend of extent<readonly Backend[]>({ short: [embedded], long: backends })) {
     await t.test(backend.name, (t) => underLoad(t, backend))

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   brokenOf,
   keepAlive,
@@ -75,7 +75,7 @@ await t.test('PostgreSQL goes away for a while', async (t) => {
   t.notOk(live.events.some(({ event }) => event === 'gap'))
 
   for (const refused of load.refused) t.match(refused, REFUSED)
-  const stored = await storedEvents(backends[1], env)
+  const stored = await storedEvents(postgres, env)
   t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
   t.same(brokenOf(load.sent, stored), [])
   const seen = new Set(live.ids)
@@ -116,7 +116,7 @@ await t.test('PostgreSQL hangs for a while', async (t) => {
   await load.stop()
   const newest = Math.max(...load.acked.map(({ id }) => id))
   await stream.until(({ id }) => id === String(newest), 'the newest event on the stream')
-  const stored = await storedEvents(backends[1], env)
+  const stored = await storedEvents(postgres, env)
   t.same(lostOf(load.acked, stored), [])
   t.same(brokenOf(load.sent, stored), [])
   noFailureIn(t, server)

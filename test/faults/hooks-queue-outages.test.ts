@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import {
   add,
@@ -18,7 +18,6 @@ import { enable } from '../helpers/hooks.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const hooks = { services: ['hooks'] } as const
 
 const FIGURES = `select (select count(*) from hooks.events)::int as events,

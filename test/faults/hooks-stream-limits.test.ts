@@ -1,5 +1,5 @@
-import { t, type Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { t } from 'tap'
+import { onPostgres, postgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { postForm } from '../helpers/hooks.ts'
@@ -12,7 +12,6 @@ import { until } from '../helpers/until.ts'
 
 const CLIENTS = 'gatehouse_hooks_stream_clients'
 const CUT_OFF = 'gatehouse_hooks_stream_cut_off_total'
-const [, postgres] = backends
 
 /** Inserts this many events of a type, and notifies a running server. */
 const INSERT = `
@@ -24,7 +23,7 @@ const INSERT = `
     returning id)
   select id, pg_notify('hooks_events', (max(id) over ())::text)::text from made order by id`
 
-await onPostgres(t, 'what cannot be replayed is told', async (t: Test, backend) => {
+await onPostgres(t, 'what cannot be replayed is told', async (t, backend) => {
   const env = await backend.env(t)
   const rows = await backend.query(env, INSERT, ['push', 1_205])
   const ids = rows.map(({ id }) => Number(id))

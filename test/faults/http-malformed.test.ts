@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -16,7 +16,6 @@ import { WEB_SOCKET, WRONG, head, malformedRequests, type Target } from './malfo
 // nothing is stored, nothing fails, and the next request is served. So is a request that breaks off,
 // wherever it does.
 
-const [, postgres] = backends
 const AT_ONCE = 12
 const PATIENT = { timeoutMs: 20_000 }
 /** A request is cut behind each byte, or behind some. */
@@ -42,10 +41,10 @@ const own = {
 }
 
 type Service = Target & {
-  readonly base: string
-  readonly body: string
+  base: string
+  body: string
   /** The members of an error. */
-  readonly shape: readonly string[]
+  shape: readonly string[]
   /** How many things are stored. */
   count(): Promise<number>
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
-import { backends, seedEmbedded } from '../helpers/backends.ts'
+import { seedEmbedded, postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
@@ -21,7 +21,6 @@ import {
 const OPEN_FILES = 800
 const PARTS = { hooks: 200, links: 100 }
 const LIMITED = ['sh', '-c', `ulimit -n ${OPEN_FILES}; exec "$@"`, 'sh']
-const [, postgres] = backends
 
 /** Opens connections, and writes on each. */
 async function open(t: Test, base: string, count: number, text = '') {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { t, type Test } from 'tap'
 import type { Api, ApiResponse } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import {
   leadsTo,
@@ -128,7 +128,7 @@ for (const [name, begin] of Object.entries(outages)) {
   })
 }
 
-const links = await startLinks(t, backends[1], { DATABASE_URL: await cluster.createDatabase() })
+const links = await startLinks(t, postgres, { DATABASE_URL: await cluster.createDatabase() })
 const root = await links.user('root', { admin: true })
 
 await t.test('the API while the database is away', async (t) => {

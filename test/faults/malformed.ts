@@ -3,35 +3,35 @@ import { join } from 'node:path'
 
 /** A request that no client would send, and what comes of it. Its text goes out as latin1. */
 export type Malformed = {
-  readonly name: string
-  readonly text: string
+  name: string
+  text: string
   /** Statuses of the answers, in order; the connection ends behind them. */
-  readonly answers: readonly number[]
+  answers: readonly number[]
 }
 
 /** What the cases are made of, for one service. */
 export type Target = {
   /** The request line of a route that takes a body. */
-  readonly line: string
+  line: string
   /** Its headers but `Host` and those that say how long the body is. */
-  readonly headers: readonly string[]
+  headers: readonly string[]
   /** A whole request that changes something, if it is ever heard. */
-  readonly poison: string
+  poison: string
 }
 
 /** Request lines, lines of a head, bodies and frames that are wrong, each by itself. */
 type Wrong = {
-  readonly lines: readonly string[]
-  readonly hosts: readonly (readonly string[])[]
-  readonly headers: readonly (readonly string[])[]
-  readonly lengths: readonly (readonly string[])[]
-  readonly codings: readonly (readonly string[])[]
-  readonly chunks: readonly string[]
-  readonly others: Readonly<Record<string, string>>
+  lines: readonly string[]
+  hosts: readonly (readonly string[])[]
+  headers: readonly (readonly string[])[]
+  lengths: readonly (readonly string[])[]
+  codings: readonly (readonly string[])[]
+  chunks: readonly string[]
+  others: Readonly<Record<string, string>>
   /** Lines that announce a body, which no request for a WebSocket has. */
-  readonly webSocketBodies: readonly string[]
+  webSocketBodies: readonly string[]
   /** Bytes, in hex, that are no frame of a client, or none that may come first. */
-  readonly frames: Readonly<Record<string, string>>
+  frames: Readonly<Record<string, string>>
 }
 const FILE = join(import.meta.dirname, '../fixtures/malformed.json')
 export const WRONG: Wrong = JSON.parse(readFileSync(FILE, 'utf8'))

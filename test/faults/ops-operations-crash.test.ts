@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { processesWith } from '../helpers/agents.ts'
 import { onPostgres, type Backend } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
@@ -22,7 +22,7 @@ const NAMES = ['up', 'stuck', 'checked', 'approved']
 await onPostgres(
   t,
   'kill -9 of the server during operations: nothing of them survives, and what others started does',
-  async (t: Test, backend: Backend) => {
+  async (t, backend: Backend) => {
     t.teardown(() => NAMES.flatMap(sleepers).forEach((pid) => process.kill(pid, 'SIGKILL')))
     let looks = 0
     const web = await startReceiver(t, (_, response) => {

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { linesOf } from '../helpers/outages.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 /** More than two batches. */
 const OLD = 1_100
 const YOUNG = 10

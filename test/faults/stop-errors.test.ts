@@ -1,11 +1,10 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { linesOf } from '../helpers/outages.ts'
 import { ENGINE_FLAGS } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 
-const [, postgres] = backends
 const BREAKS = ['--import', './test/faults/break-process.ts']
 const program = [process.execPath, ...ENGINE_FLAGS, ...BREAKS, 'server.ts']
 

@@ -1,13 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { createSender, lostOf, metricOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linesOf } from '../helpers/outages.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const BLOCKED = [process.execPath, '--import', './test/faults/block-thread.ts', 'server.ts']
 /** Longer than a silence that is not logged. */
 const SILENCE_MS = 1_600

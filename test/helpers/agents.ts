@@ -8,7 +8,7 @@ import type { Env } from './program.ts'
 /** The script that runs as the agent; its arguments are those of the agent. */
 export type Agent = {
   /** A folder of the test's own, for what the script writes and reads. */
-  readonly folder: string
+  folder: string
   /** Has the next session run this script. */
   does(script: string): void
   /** Has the next session print these lines, and end with this code. */
@@ -88,10 +88,10 @@ ask -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' > /dev/null 2>&1
 `
 
 /** Makes an agent; its command is what runs it. */
-export async function makeAgent(t: Owner): Promise<Agent & { readonly command: string }> {
+export async function makeAgent(t: Owner): Promise<Agent & { command: string }> {
   const folder = await temporaryFolder(t, 'agent')
   const script = join(folder, 'agent.sh')
-  const does = (text: string): void => writeFileSync(script, `${FIND_TOOLS}${text}`)
+  const does = (text: string) => writeFileSync(script, `${FIND_TOOLS}${text}`)
   let files = 0
   /** A file of its own for a text that a shell could misread. */
   function keep(text: string): string {

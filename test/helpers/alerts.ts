@@ -19,7 +19,7 @@ export async function startBriefs(t: Owner): Promise<Model> {
 }
 
 /** What the webhook answers. */
-export type Receipt = { readonly session_id: number | null; readonly status: string } & Readonly<
+export type Receipt = { session_id: number | null; status: string } & Readonly<
   Partial<Record<'message' | 'detail' | 'error', string> & { tier: number }>
 >
 
@@ -71,7 +71,7 @@ export function alertmanager(name: string, status = 'firing', labels: object = {
  * As if this time had passed for alerts, silences and sessions that have ended; then wakes what waits
  * for it.
  */
-export async function timePasses(backend: Backend, env: Env, seconds: number): Promise<void> {
+export async function timePasses(backend: Backend, env: Env, seconds: number) {
   const past = (column: string) => `${column} = ${column} - interval '${seconds} s'`
   for (const statement of [
     `update ops.alerts set ${past('due_at')}, ${past('waiting_since')}`,

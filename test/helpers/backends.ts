@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs'
 import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
-import postgres from 'postgres'
+import driver from 'postgres'
+import type { Test } from 'tap'
 import { migrate } from './cli.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { MIGRATED, run, sharedPostgres } from './postgres.ts'
@@ -16,7 +17,7 @@ export type Param = string | number | boolean | null | Date | Uint8Array
 
 /** One of the two databases that the product runs on. */
 export type Backend = {
-  readonly name: 'embedded' | 'postgres'
+  name: 'embedded' | 'postgres'
   /**
    * Variables of a fresh database that goes away with the test, as the first start leaves it. The same ones
    * again reopen its data; on postgres, two servers may use them at once.
@@ -28,7 +29,8 @@ export type Backend = {
   query(env: Env, text: string, params?: readonly Param[]): Promise<readonly Row[]>
 }
 
-const embedded: Backend = {
+/** The embedded database. */
+export const embedded: Backend = {
   name: 'embedded',
   env: (t) => embeddedEnv(t, 'migrated'),
   emptyEnv: (t) => embeddedEnv(t, 'empty'),
@@ -38,7 +40,7 @@ const embedded: Backend = {
     const { openEmbedded } = await import('../../db/embedded/open.ts')
     const engine = await openEmbedded(required(env, 'GATEHOUSE_DATA_DIR'))
     const options = { socket: engine.socket, user: 'postgres', database: 'postgres', max: 1 }
-    const sql = postgres({ ...options, onnotice: () => undefined })
+    const sql = driver({ ...options, onnotice: () => undefined })
     try {
       return await sql.unsafe(text, [...params])
     } finally {
@@ -48,7 +50,8 @@ const embedded: Backend = {
   },
 }
 
-const server: Backend = {
+/** A PostgreSQL server. */
+export const postgres: Backend = {
   name: 'postgres',
   env: (t) => serverEnv(t, MIGRATED),
   emptyEnv: (t) => serverEnv(t),
@@ -73,28 +76,26 @@ async function serverEnv(t: Owner, template?: string) {
 }
 
 /** Both databases: whatever a user sees must be the same on each. */
-export const backends: readonly [Backend, Backend] = [embedded, server]
-
-type Suite<T> = { test(name: string, body: (t: T) => Promise<unknown>): PromiseLike<unknown> }
+export const backends: readonly [Backend, Backend] = [embedded, postgres]
 
 /** Runs a sub-test on PostgreSQL, for what does not depend on the engine. */
-export async function onPostgres<T>(
-  t: Suite<T>,
+export async function onPostgres(
+  t: Test,
   name: string,
-  body: (t: T, backend: Backend) => Promise<unknown>,
-): Promise<void> {
-  await t.test(name, (inner) => body(inner, server))
+  body: (t: Test, backend: Backend) => Promise<unknown>,
+) {
+  await t.test(name, (inner) => body(inner, postgres))
 }
 
 /**
  * Runs a sub-test on each database, named `NAME (embedded)` and `NAME (postgres)`. Only for what may depend on
  * the engine: the database layer, transfer, faults, ingest, streams and some whole stories.
  */
-export async function eachBackend<T>(
-  t: Suite<T>,
+export async function eachBackend(
+  t: Test,
   name: string,
-  body: (t: T, backend: Backend) => Promise<unknown>,
-): Promise<void> {
+  body: (t: Test, backend: Backend) => Promise<unknown>,
+) {
   for (const backend of backends) {
     await t.test(`${name} (${backend.name})`, (inner) => body(inner, backend))
   }
@@ -128,7 +129,7 @@ export async function makeEmbeddedTemplates(folder: string): Promise<string> {
  * Puts a copy of the run's template where a server will look for its embedded database, unless there
  * is one. A file that runs alone has no template: there the server creates its own, like a user's.
  */
-export async function seedEmbedded(env: Env, state: EmbeddedState = 'migrated'): Promise<void> {
+export async function seedEmbedded(env: Env, state: EmbeddedState = 'migrated') {
   const templates = process.env[EMBEDDED_TEMPLATES]
   const directory = env['GATEHOUSE_DATA_DIR']
   if (templates === undefined || templates === '' || directory === undefined) return

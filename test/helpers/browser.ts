@@ -24,8 +24,8 @@ export type BrowserOptions = BrowserContextOptions & {
 
 /** A fresh profile in Chromium with one page; everything ends with the test. */
 export type TestBrowser = {
-  readonly page: Page
-  readonly context: BrowserContext
+  page: Page
+  context: BrowserContext
   /** A further page of the same profile. */
   newPage(): Promise<Page>
   /** Keeps what pages show meanwhile out of the transcript: a token shown once. */

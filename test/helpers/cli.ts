@@ -30,10 +30,10 @@ export type CliResult = { code: number | null; stdout: string; stderr: string }
 
 /** What a command that runs in this process reads and prints (bytes of a payload, too), and what asks it to stop. */
 type Surface = {
-  readonly stdin?: Readable
+  stdin?: Readable
   stdout(text: string | Buffer): unknown
   stderr(text: string): unknown
-  readonly stop?: Promise<string>
+  stop?: Promise<string>
 }
 
 /** Where help on the command is that was meant. */
@@ -45,7 +45,7 @@ const OBEYED = /[^\P{C}\n]/u
 export const COMMANDS_SUFFIX = '.commands'
 
 /** Keeps that a command has ended: its first words, and its exit code. */
-export function recordCommand(args: readonly string[], code: number | null): void {
+export function recordCommand(args: readonly string[], code: number | null) {
   const words = args.slice(0, 2).filter((arg) => /^(?:--)?[a-z-]+$/.test(arg))
   const file = join(runFolder(), `${process.pid}${COMMANDS_SUFFIX}`)
   appendFileSync(file, `${words.join(' ')} ${code}\n`)
@@ -123,7 +123,7 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
     stop: asked.promise,
   })
   let isOver = false
-  const note = (): void => void (isOver = true)
+  const note = () => void (isOver = true)
   ended.then(note, note)
   const stop = (): Promise<number> => {
     // What has ended hears no signal.
@@ -143,7 +143,7 @@ export function wordsOf(words: Words): readonly string[] {
  * A string is the whole text behind `gatehouse: `, a RegExp matches a line. Most have one line.
  */
 export type RefusedCommand = readonly [
-  call: Words | (CliOptions & { readonly args: Words }),
+  call: Words | (CliOptions & { args: Words }),
   code: 1 | 2,
   ...lines: readonly [string | RegExp, ...RegExp[]],
 ]
@@ -164,9 +164,9 @@ export function refusedRows(
  */
 export async function refuseCommands(
   t: Test,
-  target: { readonly env: Env; readonly state: () => Promise<unknown> } | undefined,
+  target: { env: Env; state: () => Promise<unknown> } | undefined,
   rows: readonly RefusedCommand[],
-): Promise<void> {
+) {
   const directory = join(await temporaryFolder(t), 'none')
   const { env, state } = target ?? {
     env: { GATEHOUSE_DATA_DIR: directory },
@@ -218,8 +218,8 @@ export async function runCliProcess(
 
 /** What `gatehouse check` found. */
 export type Check = {
-  readonly code: number | null
-  readonly findings: readonly { level: string; what: string; detail: string }[]
+  code: number | null
+  findings: readonly { level: string; what: string; detail: string }[]
   /** `LEVEL DETAIL` of each line about one thing. */
   about(what: string): readonly string[]
 }
@@ -242,6 +242,6 @@ export async function check(env: Env, args: readonly string[] = []): Promise<Che
 }
 
 /** Brings a database up to date by the product's own command, as preparation: throws when it fails. */
-export async function migrate(env: Env): Promise<void> {
+export async function migrate(env: Env) {
   await runOk('migrate', { env })
 }

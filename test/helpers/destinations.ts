@@ -7,15 +7,15 @@ import { until } from './until.ts'
 
 /** A destination as the API shows it. */
 export type Listed = {
-  readonly disabled_by: string | null
-  readonly failing: boolean
-  readonly position: number
-  readonly delivered: number
-  readonly waiting: number
-  readonly dead: number
-  readonly gap: number
-  readonly last_status: number | null
-  readonly last_detail: string | null
+  disabled_by: string | null
+  failing: boolean
+  position: number
+  delivered: number
+  waiting: number
+  dead: number
+  gap: number
+  last_status: number | null
+  last_detail: string | null
 }
 
 /** The id of the event that a receiver got, as the key of the delivery has it. */
@@ -34,7 +34,7 @@ export async function addDestination(
   name: string,
   url: string,
   members: object = {},
-): Promise<unknown> {
+) {
   const made = apiOf(base)('POST', '/destinations', { name, url, ...members })
   return (await expectStatus(201, made, name)).json
 }

@@ -9,28 +9,28 @@ type Reply = ServerResponse<IncomingMessage>
 
 /** An attempt to deliver, as GitHub lists it. Ids have more digits than a number holds. */
 type Attempt = {
-  readonly id: bigint
-  readonly guid: string
-  readonly delivered_at: string
-  readonly redelivery: boolean
-  readonly status: string
-  readonly status_code: number
-  readonly event: string
-  readonly body: string
+  id: bigint
+  guid: string
+  delivered_at: string
+  redelivery: boolean
+  status: string
+  status_code: number
+  event: string
+  body: string
 }
 
 /** A webhook at GitHub. */
-type Hook = { readonly id: number; readonly url: string; readonly attempts: Attempt[] }
+type Hook = { id: number; url: string; attempts: Attempt[] }
 
 /** GitHub, for one repository or organization, as its documentation describes the API of webhooks. */
 export type GithubApi = {
-  readonly url: string
-  readonly token: string
+  url: string
+  token: string
   /** The path of its webhooks, such as `/repos/octo/app/hooks`. */
-  readonly path: string
+  path: string
   /** Requests for a redelivery: webhook and attempt. */
-  readonly asked: readonly string[]
-  readonly requests: readonly Received[]
+  asked: readonly string[]
+  requests: readonly Received[]
   /** Answers in its place where it gives true. */
   fault: (got: Received, response: Reply) => boolean
   /** The secret by which it signs. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { apiOf, type Api } from './api.ts'
-import { backends, type Backend, type Param, type Row } from './backends.ts'
+import { postgres, type Backend, type Param, type Row } from './backends.ts'
 import { runCli } from './cli.ts'
 import { request, type RequestOptions, type Response } from './http.ts'
 import type { Owner } from './owner.ts'
@@ -13,10 +13,10 @@ import { startServer, type TestServer } from './server.ts'
 
 /** A links service on a database of its own. */
 export type LinksServer = {
-  readonly server: TestServer
-  readonly base: string
+  server: TestServer
+  base: string
   /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
-  readonly env: Env
+  env: Env
   /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
   user(name: string, options?: { admin?: boolean }): Promise<PageUser>
   /** A further token of a user, as `gatehouse token create` makes it. */
@@ -33,10 +33,10 @@ export type LinksServer = {
 
 /** A user who calls the API. */
 export type Caller = {
-  readonly id: string
-  readonly email: string
-  readonly token: string
-  readonly api: Api
+  id: string
+  email: string
+  token: string
+  api: Api
   /** What the API gives at a path, by GET. */
   read<T = Link>(path: string): Promise<T>
   /** Sends calls of the API, and expects their refusals and the state of before. */
@@ -60,21 +60,21 @@ export type Headers = Readonly<Record<string, string>>
 
 /** A link as the API shows it. */
 export type Link = {
-  readonly id: string
-  readonly slug: string
-  readonly url: string
-  readonly title: string
-  readonly description: string
-  readonly tags: readonly string[]
-  readonly owners: readonly { id: string; email: string; is_primary: boolean }[]
-  readonly visibility: string
-  readonly append_path: boolean
-  readonly expires_at: string | null
-  readonly max_visits: number | null
-  readonly archived: boolean
-  readonly aliases: readonly string[]
-  readonly created_at: string
-  readonly updated_at: string
+  id: string
+  slug: string
+  url: string
+  title: string
+  description: string
+  tags: readonly string[]
+  owners: readonly { id: string; email: string; is_primary: boolean }[]
+  visibility: string
+  append_path: boolean
+  expires_at: string | null
+  max_visits: number | null
+  archived: boolean
+  aliases: readonly string[]
+  created_at: string
+  updated_at: string
 }
 
 /** Starts `serve links` on a fresh database, or on the one that `env` names. */
@@ -92,12 +92,12 @@ export function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<L
 
 /** Starts `serve links` on PostgreSQL, on a fresh database or on that of `env`. */
 export function openLinks(t: Owner, env?: Env): Promise<LinksServer> {
-  return startLinks(t, backends[1], env)
+  return startLinks(t, postgres, env)
 }
 
 /** The same behind a proxy on this machine that says who visits. */
 export function openPages(t: Owner, env?: Env): Promise<LinksServer> {
-  return startPages(t, backends[1], env)
+  return startPages(t, postgres, env)
 }
 
 /** What `startLinks` gives, for a server that runs already. */
@@ -138,7 +138,7 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
   }
   const query = (text: string, params?: readonly Param[]) => run(url ?? '', text, params)
   const value = async (text: string) => Object.values((await query(text))[0] ?? {})[0]
-  const store = (links: readonly StoredLink[]) => insertLinks({ env }, backends[1], links)
+  const store = (links: readonly StoredLink[]) => insertLinks({ env }, postgres, links)
   return { server, base, env, api, token, user, query, value, store }
 }
 
@@ -195,7 +195,7 @@ async function insertToken(
 }
 
 /** A link as it is stored; people by their addresses, the primary owner first. */
-export type StoredLink = { readonly slug: string } & Partial<
+export type StoredLink = { slug: string } & Partial<
   Pick<Link, 'id' | 'url' | 'title' | 'visibility' | 'tags'> &
     Readonly<Record<'owners' | 'shares', readonly string[]>>
 >
@@ -205,7 +205,7 @@ export async function insertLinks(
   { env }: Pick<LinksServer, 'env'>,
   backend: Backend,
   links: readonly StoredLink[],
-): Promise<void> {
+) {
   const rows = JSON.stringify(links)
   for (const text of STORE) await backend.query(env, text, text.includes('$1') ? [rows] : [])
 }

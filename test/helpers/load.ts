@@ -7,22 +7,22 @@ import { BROWSER } from './links.ts'
 /** Visits, on connections that are kept unless told otherwise, until `stop` or, for each client, until the first failure. */
 export type VisitLoad = {
   /** 302s received, by path. */
-  readonly redirected: ReadonlyMap<string, number>
-  readonly total: number
+  redirected: ReadonlyMap<string, number>
+  total: number
   /** Other answers, by status. */
-  readonly others: readonly number[]
+  others: readonly number[]
   /** Visits that got no answer: each ended its client. */
-  readonly unanswered: number
+  unanswered: number
   /** Resolves when every client has ended. */
-  readonly ended: Promise<void>
+  ended: Promise<void>
   stop(): Promise<void>
 }
 
 /** How many clients, whether they keep their connection, and how long each rests after a visit. */
 type VisitOptions = {
-  readonly clients?: number
-  readonly keepsConnections?: boolean
-  readonly restMs?: number
+  clients?: number
+  keepsConnections?: boolean
+  restMs?: number
 }
 
 /** Starts clients that visit the paths in turn, one visit after the other each. */
@@ -82,7 +82,7 @@ function follow(url: string, agent: Agent): Promise<number | undefined> {
 }
 
 /** Asserts that every delivery was accepted and every visit led on, whatever happened to the servers. */
-export function allServed(t: Test, loads: readonly Load[], visits: readonly VisitLoad[]): void {
+export function allServed(t: Test, loads: readonly Load[], visits: readonly VisitLoad[]) {
   for (const { unanswered, refused } of loads) {
     t.same(unanswered, [], 'every delivery is answered')
     t.same(refused, [], 'and accepted')

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import { backends } from './backends.ts'
+import { postgres } from './backends.ts'
 import { ended, inventoryFile, runSession, startOps } from './ops.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
@@ -8,29 +8,29 @@ import { keepSecret } from './secrets.ts'
 
 /** A message of a conversation, as an endpoint gets it. */
 type ChatMessage = {
-  readonly role: string
-  readonly content: string
-  readonly reasoning_content?: string
-  readonly tool_calls?: readonly { function: { name: string; arguments: string } }[]
+  role: string
+  content: string
+  reasoning_content?: string
+  tool_calls?: readonly { function: { name: string; arguments: string } }[]
 }
 
 /** What the endpoint was asked, and what scripts go by. */
 export type Asked = {
-  readonly path: string
-  readonly authorization: string | undefined
-  readonly bytes: number
-  readonly model: string
-  readonly messages: readonly ChatMessage[]
-  readonly tools?: readonly { function: { name: string } }[]
-  readonly stream?: boolean
-  readonly stream_options?: object
+  path: string
+  authorization: string | undefined
+  bytes: number
+  model: string
+  messages: readonly ChatMessage[]
+  tools?: readonly { function: { name: string } }[]
+  stream?: boolean
+  stream_options?: object
   /** How often the model has answered in this session. */
-  readonly step: number
-  readonly tier: number
+  step: number
+  tier: number
   /** What the session is for. */
-  readonly prompt: string
+  prompt: string
   /** What the tools answered last, in the order of their calls. */
-  readonly results: readonly string[]
+  results: readonly string[]
 }
 
 /** A call of a tool; arguments that are text are sent unchanged. */
@@ -38,20 +38,20 @@ export type Call = readonly [name: string, args: unknown]
 
 /** Words, calls of tools, or both; streamed when the request asks for a stream. */
 type Reply = {
-  readonly content?: string
-  readonly calls?: readonly Call[]
-  readonly finish: string | null
+  content?: string
+  calls?: readonly Call[]
+  finish: string | null
 }
 
 /** A response byte for byte. */
 export type RawAnswer = {
-  readonly status?: number
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body: string
+  status?: number
+  headers?: Readonly<Record<string, string>>
+  body: string
   /** Splits the body into writes of this many bytes. */
-  readonly pieceBytes?: number
+  pieceBytes?: number
   /** The connection breaks behind the body. */
-  readonly isCut?: boolean
+  isCut?: boolean
 }
 
 /** Text stands for an answer in words. */
@@ -91,7 +91,7 @@ export async function startModel(
     const said = typeof answer === 'string' ? says(answer) : answer
     return send(response, 'body' in said ? said : replyOf(said, one.stream === true, chunk))
   })
-  const answer = (given: Script): void => void (next.started = playerOf(given))
+  const answer = (given: Script) => void (next.started = playerOf(given))
   const env: Env = { OPS_MODEL_URL: `${url}/v1`, OPS_MODEL_KEY: MODEL_KEY }
   return {
     /** What makes the product use it. */
@@ -114,7 +114,7 @@ function playerOf(script: Script): (asked: Asked) => Answer | Promise<Answer> {
   return () => script[Math.min(at++, script.length - 1)] ?? ''
 }
 
-function send(response: ServerResponse, answer: RawAnswer): void {
+function send(response: ServerResponse, answer: RawAnswer) {
   const { status = 200, headers = JSON_HEADERS, body, pieceBytes, isCut } = answer
   response.writeHead(status, headers)
   const bytes = Buffer.from(body)
@@ -234,7 +234,7 @@ export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script =
   const shop = await startReceiver(t)
   const checks = [{ type: 'http', name: 'health', url: shop.url }]
   const model = await startModel(t, ALL_IS_WELL, { scheduled })
-  const ops = await startOps(t, backends[1], {
+  const ops = await startOps(t, postgres, {
     ...model.env,
     OPS_MAX_TURNS: '60',
     OPS_INVENTORY: await inventoryFile(t, { services: [{ name: 'shop', checks }] }),
@@ -244,7 +244,7 @@ export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script =
   let from = 0
   /** What the model was asked since it was given its script. */
   const asked = (): readonly Asked[] => model.asked.slice(from)
-  function answer(script: Script): void {
+  function answer(script: Script) {
     from = model.asked.length
     model.answer(script)
   }

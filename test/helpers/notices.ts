@@ -6,7 +6,7 @@ import { startNotifier } from '../../services/notices/sender.ts'
 import { addTarget, type TargetForm } from '../../services/notices/targets.ts'
 import { createSecretBox } from '../../kernel/secret-box.ts'
 import type { Level, Site } from '../../db/notices.ts'
-import { backends } from './backends.ts'
+import { postgres } from './backends.ts'
 import type { Env } from './program.ts'
 import type { Owner } from './owner.ts'
 import { startReceiver } from './replays.ts'
@@ -14,20 +14,20 @@ import { openTimed } from './timed.ts'
 
 /** A notice as a target got it. */
 export type Told = {
-  readonly key: string
-  readonly id: number
-  readonly begin_id: number | null
-  readonly reminder: number
-  readonly level: string
-  readonly message: string
+  key: string
+  id: number
+  begin_id: number | null
+  reminder: number
+  level: string
+  message: string
   /** `storm`: several, which are in `notices`. */
-  readonly kind: string
-  readonly notices?: readonly { readonly message: string }[]
+  kind: string
+  notices?: readonly { message: string }[]
   /** What PagerDuty gets instead. */
-  readonly event_action?: string
-  readonly dedup_key?: string
+  event_action?: string
+  dedup_key?: string
   /** When it came, by the clock of the test. */
-  readonly at: Date
+  at: Date
 }
 
 /** A part that sends notices, at times and to targets that the test decides. */
@@ -99,8 +99,8 @@ export async function openNotified(t: Owner, paths: readonly string[] = [], bega
 }
 
 /** Each notice goes at once, as if no other one had come for long: a storm is another test's. */
-export async function calm(env: Env): Promise<void> {
-  await backends[1].query(
+export async function calm(env: Env) {
+  await postgres.query(
     env,
     `create function notices.forget() returns trigger language plpgsql as $$ begin return null; end $$;
      create trigger forget before insert on notices.paces for each row execute function notices.forget()`,

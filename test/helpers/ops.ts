@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiOf, type Api } from './api.ts'
-import { backends, type Backend, type Row } from './backends.ts'
+import { postgres, type Backend, type Row } from './backends.ts'
 import { request } from './http.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
@@ -15,11 +15,11 @@ const LONGEST_PAUSE_MS = 250
 
 /** An ops service. */
 export type OpsServer = {
-  readonly server: TestServer
-  readonly base: string
+  server: TestServer
+  base: string
   /** Its variables: another server with the same ones goes on with its database. */
-  readonly env: Env
-  readonly api: Api
+  env: Env
+  api: Api
   /** Asks its database, where that is PostgreSQL. */
   query(text: string, params?: readonly (string | number | null)[]): Promise<readonly Row[]>
   /** The text of a page, or of a part that htmx asks for. */
@@ -62,7 +62,7 @@ export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promi
 }
 
 /** An ops service in a process of its own. */
-export type OpsProcess = Omit<OpsServer, 'server'> & { readonly server: ServerProcess }
+export type OpsProcess = Omit<OpsServer, 'server'> & { server: ServerProcess }
 
 /** The same in a process of its own, which may be given flags. */
 export async function startOpsProcess(
@@ -93,7 +93,7 @@ export function opsServer(server: TestServer, env: Env): OpsServer {
     base,
     env,
     api: apiOf(base),
-    query: (text, params) => backends[1].query(env, text, params),
+    query: (text, params) => postgres.query(env, text, params),
     page: async (path, headers = { accept: 'text/html' }) =>
       (await request(base + path, { headers })).text,
   }
@@ -139,8 +139,8 @@ export async function inventoryFile(t: Owner, inventory: object): Promise<string
  * Sessions alone look at the checks of a server on PostgreSQL: as if another instance had begun to
  * look at each of them.
  */
-export async function holdChecks(env: Env): Promise<void> {
-  await backends[1].query(
+export async function holdChecks(env: Env) {
+  await postgres.query(
     env,
     `create function ops.hold_check() returns trigger language plpgsql as $$
        begin
@@ -158,13 +158,13 @@ export async function holdChecks(env: Env): Promise<void> {
  */
 export async function startProbe(t: Owner, env: Env = {}) {
   const file = await inventoryFile(t, { services: [] })
-  const ops = await startOps(t, backends[1], { ...env, OPS_INVENTORY: file })
+  const ops = await startOps(t, postgres, { ...env, OPS_INVENTORY: file })
   await ended(ops)
   await holdChecks(ops.env)
   let written: { services?: readonly { checks?: readonly { name?: string; type: string }[] }[] } =
     {}
   /** Replaces the inventory by this, which may be wrong. */
-  const write = (inventory: object): void => {
+  const write = (inventory: object) => {
     written = inventory
     writeFileSync(file, JSON.stringify(inventory))
   }
@@ -359,7 +359,7 @@ export async function storeLines(
   first: number,
   count: number,
   { bytes = 0, tells = true, text = 'line' } = {},
-): Promise<void> {
+) {
   await backend.query(
     env,
     `with saved as (
@@ -380,7 +380,7 @@ export async function endByHand(
   session: number,
   status: string,
   { tells = true } = {},
-): Promise<void> {
+) {
   await backend.query(
     env,
     `with ended as (

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { backends } from './backends.ts'
+import { postgres } from './backends.ts'
 import { createSender, type Sender } from './deliveries.ts'
 import type { Owner } from './owner.ts'
 import { run, type Cluster } from './postgres.ts'
@@ -9,10 +9,10 @@ import { startServer, type TestServer } from './server.ts'
 
 /** A hooks service on a database of its own, and a sender that it knows. */
 export type OnCluster = {
-  readonly env: Env & { readonly DATABASE_URL: string }
-  readonly sender: Sender
-  readonly server: TestServer
-  readonly base: string
+  env: Env & { DATABASE_URL: string }
+  sender: Sender
+  server: TestServer
+  base: string
 }
 
 /** Starts both on a cluster that the test may stop, crash and freeze. */
@@ -31,7 +31,7 @@ export function linesOf(
 }
 
 /** The log may say that the database was away, and nothing worse. */
-export function noFailureIn(t: Test, server: TestServer): void {
+export function noFailureIn(t: Test, server: TestServer) {
   const bad = /handler failed|unhandled|UnhandledPromise|TypeError|"level":"error"/i
   t.same(
     server.logs().filter((line) => bad.test(line)),
@@ -39,8 +39,6 @@ export function noFailureIn(t: Test, server: TestServer): void {
     'no failure in the log',
   )
 }
-
-const [, postgres] = backends
 
 /** What PostgreSQL says when its disk is full: the database counts as out of reach. */
 export const FULL = '53100'

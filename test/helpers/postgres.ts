@@ -41,7 +41,7 @@ export type Databases = {
 
 /** A PostgreSQL cluster of our own, which a test may stop and start. */
 export type Cluster = Databases & {
-  readonly port: number
+  port: number
   /** `fast` ends connections and shuts down; `immediate` is a crash, recovered from at start. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>
   /** Starts a stopped cluster on the same port and files. */
@@ -148,7 +148,7 @@ async function openShared() {
 }
 
 /** Makes the template MIGRATED of a new cluster. */
-export async function makeServerTemplate(cluster: Databases): Promise<void> {
+export async function makeServerTemplate(cluster: Databases) {
   await run(cluster.url(), `create database ${MIGRATED}`)
   await migrate({ DATABASE_URL: cluster.url(MIGRATED), GATEHOUSE_DATA_DIR: runFolder() })
 }
@@ -231,7 +231,7 @@ function initializeCluster(folder: string, password: string, disk?: SmallDisk) {
 }
 
 /** Makes a folder that of the account. */
-export function giveToAccount(folder: string): void {
+export function giveToAccount(folder: string) {
   const { uid, gid = uid } = clusterAccount()
   if (uid !== undefined && gid !== undefined) chownSync(folder, uid, gid)
 }
@@ -242,7 +242,7 @@ export function runProgram(
   options: readonly string[],
   cwd: string,
   on?: readonly string[],
-): void {
+) {
   const { file, args, as } = command(name, options, on)
   const { status, stderr } = spawnSync(file, args, { ...as, cwd, encoding: 'utf8' })
   if (status !== 0) throw new Error(`${name} failed, expected status 0: ${stderr}`)

@@ -12,9 +12,9 @@ export type TcpProxy = {
   /** The same address, through the proxy. */
   through(url: string): string
   /** Connections that are open now, without those that were lost. */
-  readonly open: number
+  open: number
   /** Connections accepted so far. */
-  readonly accepted: number
+  accepted: number
   /** Ends every fault: what was stalled goes on, whole, and new connections are accepted. */
   pass(): Promise<void>
   /** Holds bytes up, one way or both, also of new connections. */
@@ -34,8 +34,8 @@ export type TcpProxy = {
 }
 
 interface Pair {
-  readonly client: Socket
-  readonly server: Socket
+  client: Socket
+  server: Socket
   /** Bytes that may still go to the client. */
   left: number
   lost: boolean
@@ -51,7 +51,7 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
   const open = new Set<Pair>()
   let stalled: readonly Way[] = []
   let goesOn = Promise.withResolvers<void>()
-  let pieces: { readonly random: Random; readonly most: number } | undefined
+  let pieces: { random: Random; most: number } | undefined
   let hangsUp = false
   let accepted = 0
 

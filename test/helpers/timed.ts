@@ -3,20 +3,20 @@ import { openDatabase } from '../../db/open.ts'
 import { Unavailable } from '../../kernel/fault.ts'
 import { createLog } from '../../kernel/log.ts'
 import type { Clock } from '../../kernel/time.ts'
-import { backends, type Backend, type Row } from './backends.ts'
+import { postgres, type Backend, type Row } from './backends.ts'
 import type { Owner } from './owner.ts'
 import type { Env } from './program.ts'
 import { transcript } from './secrets.ts'
 
 /** What `openTimed` may be given. */
 export type TimedOptions = {
-  readonly backend?: Backend
+  backend?: Backend
   /** Variables of a server whose database it shares; without them it is a fresh one. */
-  readonly env?: Env
+  env?: Env
   /** The time at its beginning. */
-  readonly began?: number
+  began?: number
   /** Its time passes by itself, too, and so do rounds: without this the test makes them. */
-  readonly runs?: boolean
+  runs?: boolean
 }
 
 /** A database, a log and a clock that the test puts forward, for parts of the product in its own process. */
@@ -24,7 +24,7 @@ export type Timed = Awaited<ReturnType<typeof openTimed>>
 
 /** Opens them; they are closed after what the test opens later. */
 export async function openTimed(t: Owner, name: string, options: TimedOptions = {}) {
-  const { backend = backends[1], began = Date.now(), runs = false } = options
+  const { backend = postgres, began = Date.now(), runs = false } = options
   const start = performance.now()
   let [forward, reached, logged] = [0, true, '']
   const passed = (): number => forward + (runs ? performance.now() - start : 0)

@@ -6,19 +6,19 @@ import { until } from './until.ts'
 
 /** How a process is, in MiB and counts. */
 export type Vitals = {
-  readonly rss: number
+  rss: number
   /** Of the main thread's heap after a collection, with what lies outside of it. */
-  readonly heap: number
+  heap: number
   /** Open files and sockets, but for those of the embedded engine's tables, which it keeps open. */
-  readonly files: number
+  files: number
   /** What keeps its event loop busy: sockets, servers, timers. */
-  readonly handles: number
+  handles: number
 }
 
 /** Looks at a server from inside and outside. */
 export type Doctor = {
   /** Goes to the server's variables. */
-  readonly env: Readonly<Record<string, string>>
+  env: Readonly<Record<string, string>>
   examine(pid: number): Promise<Vitals>
 }
 

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   addProvider,
   deliver,
@@ -21,7 +21,6 @@ import { until } from '../helpers/until.ts'
 type Page = { events: readonly { id: number }[]; next_cursor: string | null }
 type Sent = { kind: string; outcome: string; status: number | null; target: string }
 
-const [, postgres] = backends
 const receiver = await startReceiver(t, ({ path }, response) => {
   response.writeHead(path === '/no' ? 410 : 201).end('an answer')
 })

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { ANN, answers, auditOf, changesLeave, command, PROXIED } from '../helpers/audit.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { postForm, startHooks, store } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { nextOf } from '../helpers/links.ts'
@@ -12,7 +12,6 @@ import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 /** Answers to deliveries that wait until the test lets them go. */
 const held: (() => unknown)[] = []
 const receiver = await startReceiver(t, ({ path }, response) => {
@@ -150,7 +149,7 @@ await t.test('destinations: each change, on its faces', async (t) => {
   ])
 })
 
-type Started = { readonly highest_id: number; readonly job: { readonly id: string } }
+type Started = { highest_id: number; job: { id: string } }
 
 await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
   const agent = await addEndpoint(base, 'agent', { allow_replay: 'true' })

@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { check } from '../helpers/cli.ts'
@@ -8,7 +8,7 @@ import { until } from '../helpers/until.ts'
 
 const DAY_MS = 86_400_000
 
-await onPostgres(t, 'a clock that was ahead or behind', async (t: Test, backend) => {
+await onPostgres(t, 'a clock that was ahead or behind', async (t, backend) => {
   const { env, server } = await startHooks(t, backend)
   const base = server.hooks
   await addProvider(base, 'lan', { open: true })

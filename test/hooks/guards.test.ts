@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { createGuard } from '../../kernel/net/guard.ts'
 import { parseBlocks } from '../../kernel/net/addresses.ts'
 import { redactAddress } from '../../services/hooks/receive/rejections.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -21,7 +21,6 @@ import {
   type Fields,
 } from '../helpers/hooks.ts'
 
-const [, postgres] = backends
 /** What a page of another site may not load. */
 const PRIVATE = (
   '/ /status /log /log/1 /log/1/payload /log/export /providers /settings /audit ' +

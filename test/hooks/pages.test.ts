@@ -1,13 +1,12 @@
 import { t } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { deliver, post, startHooks } from '../helpers/hooks.ts'
 import { expectStatus } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const { base, server, env } = await startHooks(t, postgres)
 const PAGES = ['/', '/status', '/log', '/log?rejected=1', '/providers', '/settings']
 const BROWSER = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }

@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import { onPostgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -7,7 +7,7 @@ import { addProvider, eventIds, postForm, startHooks, store } from '../helpers/h
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
-await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
+await onPostgres(t, 'what retention keeps', async (t, backend) => {
   const { env, server: first } = await startHooks(t, backend)
   let server = first
   await addProvider(server.hooks, 'lan', { open: true })
@@ -106,6 +106,6 @@ await onPostgres(t, 'what retention keeps', async (t: Test, backend) => {
 })
 
 // test/long/sizes.test.ts has more of everything.
-await onPostgres(t, 'ingestion goes on while much is pruned', (t: Test, backend) =>
+await onPostgres(t, 'ingestion goes on while much is pruned', (t, backend) =>
   pruneUnderLoad(t, backend, { old: 3_000, clients: 4, behind: 300, deliveries: 40 }),
 )

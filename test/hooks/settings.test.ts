@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { openPeer } from '../fixtures/forward-setup.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import { startServer } from '../helpers/server.ts'
@@ -30,8 +30,7 @@ const OTHER = {
   sse_retry_ms: '500',
   replay_default_target: 'https://example.com/hook?a=1&b=2',
 }
-const [, backend] = backends
-const { base, env } = await startHooks(t, backend)
+const { base, env } = await startHooks(t, postgres)
 const { hooks: second } = await startServer(t, { services: ['hooks'], env })
 const save = (fields: Fields): ReturnType<typeof postForm> => postForm(base, '/settings', fields)
 
@@ -152,7 +151,7 @@ await t.test('forwarders on the settings page', async (t) => {
   await t.test('waiting events are counted to 1,000', async (t) => {
     const far = await openPeer(t, base, { name: 'far', target: TARGET, since: '1' })
     await far.next()
-    await backend.query(
+    await postgres.query(
       env,
       `insert into hooks.events (provider, trust, headers, payload, received_at)
        select 'code_host', 1, '[]', '', now()

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { t, type Test } from 'tap'
-import { backends, onPostgres } from '../helpers/backends.ts'
+import { onPostgres, postgres } from '../helpers/backends.ts'
 import {
   createSender,
   lostOf,
@@ -16,9 +16,7 @@ import { startServerProcess, type ServerProcess } from '../helpers/server-proces
 import { openStream } from '../helpers/sse.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
-
-await onPostgres(t, 'SIGTERM under load', async (t: Test, backend) => {
+await onPostgres(t, 'SIGTERM under load', async (t, backend) => {
   const sender = createSender()
   const env = { ...(await backend.env(t)), ...sender.env }
   const server = await startServerProcess(t, { services: ['hooks'], env, mayExit: true })

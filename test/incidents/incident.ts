@@ -123,7 +123,7 @@ const Incident = strict({
 export type Incident = Static<typeof Incident>
 
 /** An incident by the name of its file. */
-export type NamedIncident = Incident & { readonly name: string }
+export type NamedIncident = Incident & { name: string }
 
 const FOLDER = join(import.meta.dirname, 'recorded')
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { listIncidents, type Incident, type NamedIncident } from './incident.ts'
@@ -9,7 +9,6 @@ import { openStage } from './stage.ts'
 
 // Proves the set, not a model: what an incident needs can be found, and the judge tells answers apart.
 
-const [, postgres] = backends
 const incidents = listIncidents()
 const answers = await startRecordedAnswers(t)
 const env = await postgres.env(t)

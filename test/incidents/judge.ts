@@ -4,13 +4,13 @@ import type { Incident } from './incident.ts'
 /** What a session, with those that it escalated to, said and did. */
 export type Answered = {
   /** Its summary, its events, and what it remembers. */
-  readonly said: string
+  said: string
   /** Levels of the events that it recorded. */
-  readonly levels: readonly Level[]
+  levels: readonly Level[]
   /** Operations that ran. */
-  readonly ran: readonly string[]
+  ran: readonly string[]
   /** Why the session failed. */
-  readonly problem?: string | undefined
+  problem?: string | undefined
 }
 
 const BY_WEIGHT: readonly Level[] = ['info', 'warning', 'critical']

@@ -11,11 +11,11 @@ const DISK_GIB = 200
 /** What a made-up host consists of. */
 export type MadeUpHost = {
   /** Its programs; a command that is not here is not installed. */
-  readonly bin: string
+  bin: string
   /** Its files, below the folder of repositories. */
-  readonly files: string
-  readonly inventory: Inventory
-  readonly facts: HostFacts
+  files: string
+  inventory: Inventory
+  facts: HostFacts
   /** The operations that were run. */
   ran(): readonly string[]
 }
@@ -118,11 +118,11 @@ function factsOf({
   }
 }
 
-function program(path: string, lines: readonly string[]): void {
+function program(path: string, lines: readonly string[]) {
   write(path, `#!/bin/sh\n${lines.join('\n')}\n`, 0o755)
 }
 
-function write(path: string, text: string, mode = 0o644): void {
+function write(path: string, text: string, mode = 0o644) {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(path, text, { mode })
 }

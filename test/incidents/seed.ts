@@ -25,7 +25,7 @@ select a.id, g.state, g.at, lead(g.at) over (partition by a.id order by g.at), g
 const WEEK_MIN = 7 * 24 * 60
 
 /** Gives an empty database the states, changes and events of an incident. */
-export async function seed(db: Database, incident: NamedIncident, now: Date): Promise<void> {
+export async function seed(db: Database, incident: NamedIncident, now: Date) {
   await db.run({ name: 'incidents.empty', text: EMPTY }, [])
   const ago = (minutes: number) => new Date(now.getTime() - minutes * 60_000)
   const states = incident.services.flatMap(({ name: service, checks }) =>

@@ -35,26 +35,26 @@ import { seed } from './seed.ts'
 
 /** What incidents are played with. */
 export type StageOptions = {
-  readonly database: Pick<DatabaseOptions, 'url' | 'dataDirectory'>
+  database: Pick<DatabaseOptions, 'url' | 'dataDirectory'>
   /** Where the made-up host and the output of sessions are. */
-  readonly folder: string
-  readonly endpoint: Endpoint
-  readonly model: string
-  readonly maxTurns: number
+  folder: string
+  endpoint: Endpoint
+  model: string
+  maxTurns: number
   /** A price table, as `OPS_PRICES` names one. */
-  readonly prices?: string | undefined
+  prices?: string | undefined
   /** Takes what is logged. */
-  readonly log: (text: string) => void
+  log: (text: string) => void
 }
 
 /** An incident that was played. */
 export type Played = Answered & {
-  readonly status: string
-  readonly turns: number
-  readonly tokens: number
+  status: string
+  turns: number
+  tokens: number
   /** US dollars; null without a price. */
-  readonly cost: number | null
-  readonly seconds: number
+  cost: number | null
+  seconds: number
 }
 
 /** Plays incidents, one after the other. */

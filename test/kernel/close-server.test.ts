@@ -3,12 +3,11 @@ import { request as send, type Agent, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { keepAlive } from '../helpers/deliveries.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 /** How long a server that stops waits for a request on its way. */
 const LAST_REQUESTS_MS = 500
 

@@ -1,11 +1,10 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { rawExchange, request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
 import { addProvider, post, postForm } from '../helpers/hooks.ts'
 import { startServer } from '../helpers/server.ts'
 
-const [, postgres] = backends
 const REFUSED = /proxy that is not trusted .*GATEHOUSE_TRUSTED_PROXIES/
 
 /** Headers that proxies set. */

@@ -7,7 +7,7 @@ import {
   type Described,
   type Document,
 } from '../helpers/api.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addProvider, post, type Ack } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -20,7 +20,6 @@ import { until } from '../helpers/until.ts'
 // A member that is spelled wrong is refused where a contract does not say otherwise, and so is a
 // read-only member that differs (decisions.md section 7).
 
-const [, postgres] = backends
 const key = secret('chat-key')
 const env = {
   ...(await postgres.env(t)),
@@ -128,11 +127,11 @@ await t.test('the documents say which bodies take no other members', async (t) =
 })
 
 type Closed = {
-  readonly additionalProperties?: boolean
-  readonly properties?: Readonly<Record<string, { readonly readOnly?: boolean }>>
+  additionalProperties?: boolean
+  properties?: Readonly<Record<string, { readOnly?: boolean }>>
 }
 type Body = {
-  readonly content: Readonly<Record<string, { readonly schema: Closed & { $ref?: string } }>>
+  content: Readonly<Record<string, { schema: Closed & { $ref?: string } }>>
 }
 
 /** What an operation takes, by its document. */
@@ -243,15 +242,15 @@ async function thingAt(api: Api, path: string) {
 }
 
 type Listener = {
-  readonly service: Service
-  readonly base: string
-  readonly token: string | undefined
+  service: Service
+  base: string
+  token: string | undefined
 }
 type Replaceable = {
-  readonly address: string
-  readonly read: () => Promise<Thing>
-  readonly body: Closed
-  readonly mayDiffer: readonly string[]
+  address: string
+  read: () => Promise<Thing>
+  body: Closed
+  mayDiffer: readonly string[]
 }
 
 /** PUT takes what GET gives; each of its read-only members with another value is ignored or refused. */

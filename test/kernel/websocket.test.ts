@@ -7,7 +7,7 @@ import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
 /** A clock whose timers run when the test says so. */
-function manualClock(): Clock & { beat(): void; readonly timers: number } {
+function manualClock(): Clock & { beat(): void; timers: number } {
   const timers = new Set<() => void>()
   return {
     now: () => new Date(0),

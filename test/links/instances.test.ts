@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { t, type Test } from 'tap'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { openTargetCache } from '../../services/links/visits/visits/target-cache.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   insertLinks,
   leadsTo,
@@ -34,7 +34,7 @@ await t.test('two servers on one database', async (t: Test) => {
   await t.test('a change counts on the other server', (t) => countsElsewhere(t, two, ann))
 })
 
-async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
+async function countsAtOnce(t: Test, base: string, ann: Caller) {
   t.equal(await leadsTo(base, '/docs'), 404)
   let link = await makeLink(ann, 'docs', { url: 'https://v0.test/' })
   for (const url of ['https://v1.test/', 'https://v2.test/', 'https://v3.test/']) {
@@ -54,7 +54,7 @@ async function countsAtOnce(t: Test, base: string, ann: Caller): Promise<void> {
   t.equal(await leadsTo(base, '/docs', STRANGER), link.url)
 }
 
-async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promise<void> {
+async function countsElsewhere(t: Test, other: LinksServer, ann: Caller) {
   const { base } = other
   const marker = { slug: 'marker', id: randomUUID(), owners: [ann.email] }
   // No notice of it is on its way.
@@ -66,12 +66,12 @@ async function countsElsewhere(t: Test, other: LinksServer, ann: Caller): Promis
    * Notices come in the order of their commits: once the other server shows a later change of another
    * link that it had in memory, it must have taken this one. No clock is needed to say so.
    */
-  async function whenTold(): Promise<void> {
+  async function whenTold() {
     const url = `https://m${++turn}.test/`
     await expectStatus(200, put(ann, marker.id, { url }))
     await until(async () => (await leadsTo(base, '/marker')) === url, 'the other server')
   }
-  async function always(expected: string | number, what: string): Promise<void> {
+  async function always(expected: string | number, what: string) {
     await whenTold()
     const seen = new Set<string | number>()
     for (let n = 0; n < 5; n++) seen.add(await leadsTo(base, '/far', STRANGER))
@@ -124,7 +124,7 @@ await t.test('links in memory', async (t) => {
   const slugs = Array.from({ length: 60 }, (_, n) => `many-${n}`)
   const long = `https://long.test/${'x'.repeat(2_000)}`
   const links = slugs.map((slug) => ({ slug }))
-  await insertLinks({ env }, backends[1], [...links, { slug: 'long', url: long }])
+  await insertLinks({ env }, postgres, [...links, { slug: 'long', url: long }])
   const now = Date.now()
 
   await t.test('take a bounded number of bytes', async (t) => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { zstdDecompressSync } from 'node:zlib'
 import { t } from 'tap'
 import { findProgram } from '../../kernel/processes/find-program.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { ended, eventsOfSession, startOps, trigger } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
@@ -139,7 +139,6 @@ function reply(response: ServerResponse, path: string, body: string, script: Scr
   response.end(protocol === COMPLETIONS ? 'data: [DONE]\n\n' : '')
 }
 
-const [, postgres] = backends
 const ANSWER = 'Nothing else is wrong.'
 
 /** Where the agents are: `npm install --prefix FOLDER` of their packages; else those of the PATH. */

@@ -9,15 +9,13 @@ import {
   type ReadAlert,
 } from '../../services/ops/alerts/alerts/payload.ts'
 import { CHAT_KEY, startBriefs } from '../helpers/alerts.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startOps } from '../helpers/ops.ts'
 import { freePort, temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { recordProcess, runFolder } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 import { lacks, longParts } from '../runner/system-parts.ts'
-
-const [, postgres] = backends
 
 function read(body: string): ReadAlert {
   return readAlert(readPayload(Buffer.from(body)), (text) => text)

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded, postgres } from '../helpers/backends.ts'
 import { refuseCommands, runCli, runCliProcess } from '../helpers/cli.ts'
 import { createSender, lostOf, startLoad, storedEvents } from '../helpers/deliveries.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -10,7 +10,6 @@ import { startServerProcess, type ServerProcess } from '../helpers/server-proces
 import { seedStatements } from '../helpers/transfer.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded, postgres] = backends
 const EVENTS = 3_500
 
 t.test('backups beside a server on the embedded engine', async (t) => {

@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
@@ -42,7 +42,7 @@ const PAGES = {
 const WRONG_TIME = /Invalid Date|NaN|[>\s]-\d+ ?(ms|s|m|min|h|d|days?|hours?|minutes?|seconds?)\b/
 const INTERVAL_S = 2
 
-await eachBackend(t, 'a clock that is set', async (t: Test, backend) => {
+await eachBackend(t, 'a clock that is set', async (t, backend) => {
   const clock = await openSetClock(t)
   const [sender, key, gate] = [createSender(), secret('payments'), await startGate(t)]
   const env = {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
 import { messageOf } from '../../kernel/log.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { startModel, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -105,7 +105,7 @@ await t.test('containers of Podman', { skip: lacks(longParts.podman) }, async (t
   const model = await startModel(t)
   const logs = ['worker', 'terminal', 'nobody'].map((container) => ({ container, socket }))
   const OPS_INVENTORY = await inventoryFile(t, { services: [{ name: 'shop', checks: [], logs }] })
-  const ops = await startOps(t, backends[1], { ...model.env, OPS_INVENTORY })
+  const ops = await startOps(t, postgres, { ...model.env, OPS_INVENTORY })
   await ended(ops)
   const log = (name: string, args: object = {}): Call => {
     return ['read_log', { service: 'shop', log: name, ...args }]

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { cp } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends, seedEmbedded } from '../helpers/backends.ts'
+import { seedEmbedded, embedded, postgres } from '../helpers/backends.ts'
 import { runCliProcess } from '../helpers/cli.ts'
 import {
   brokenOf,
@@ -85,7 +85,7 @@ await t.test('the embedded engine', { skip: lacksSmallDisks() }, async (t) => {
   // SQLite, which holds the folder, finds no file through /proc.
   const data = await temporaryFolder(t)
   await cp(join(disk.seen, 'data', 'pg'), join(data, 'pg'), { recursive: true })
-  const stored = await storedEvents(backends[0], { GATEHOUSE_DATA_DIR: data })
+  const stored = await storedEvents(embedded, { GATEHOUSE_DATA_DIR: data })
   t.same(lostOf(load.acked, stored), [], `all of ${load.acked.length} are there`)
   t.same(brokenOf(load.sent, stored), [])
   noFailureIn(t, server)
@@ -109,7 +109,7 @@ await t.test('a PostgreSQL server', async (t) => {
 
 await t.test('a file and a log that find no space', async (t) => {
   const disk = await smallDisk(t, 1)
-  const env = await backends[1].env(t)
+  const env = await postgres.env(t)
   const withoutLog = ['sh', '-c', 'exec "$0" server.ts "$@" 2> /dev/full', process.execPath]
   const server = await startServerProcess(t, { services: ['links'], env, program: withoutLog })
   for (let n = 0; n < 3; n++) t.equal((await request(`${server.links}/healthz`)).status, 200)

@@ -85,7 +85,7 @@ if (missing !== undefined) {
     t.same(readdirSync(folder), ['gatehouse'])
   })
 
-  await eachBackend(t, 'the executable serves', async (t: Test, backend) => {
+  await eachBackend(t, 'the executable serves', async (t, backend) => {
     const env = await backend.env(t)
     const options = { program, env: { ...env, PATH: '' } }
     const first = await startServerProcess(t, options)
@@ -141,7 +141,7 @@ if (missing !== undefined) {
   })
 
   const skip = noChroot()
-  await eachBackend(t, 'alone in a root directory', async (t: Test, backend) => {
+  await eachBackend(t, 'alone in a root directory', async (t, backend) => {
     if (skip !== undefined) {
       t.pass(skip, { skip })
       return

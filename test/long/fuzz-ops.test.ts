@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import fc from 'fast-check'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import * as Type from '../../kernel/schema.ts'
 import type { OpsApp } from '../../routes/ops/kit.ts'
 import { opsRoutes } from '../../routes/ops/routes.ts'
@@ -75,152 +75,148 @@ const ASKED = { service: 'shop', operation: 'clean', reason: 'it is full' }
 /** How long a session runs: there is one to stop, and soon none. */
 const SESSION_MS = 400
 
-await eachBackend(
-  t,
-  'ops: answers keep what the declarations promise',
-  async (t: Test, backend) => {
-    const model = await startModel(t, async ({ tools, step, tier }) => {
-      if (tools === undefined) return 'The brief.'
-      if (step === 0) return calls(['list_services', {}])
-      if (step === 1 && tier === 3) return calls(['run_operation', ASKED])
-      await pause(SESSION_MS)
-      return 'All is well.'
-    })
-    const { url } = await startReceiver(t)
-    const job = secret('heartbeat-token')
-    const checks = [
-      { type: 'http', name: 'page', url },
-      // It fails: its notice lasts, and can be acknowledged.
-      { type: 'tcp', name: 'gone', host: '127.0.0.1', port: 9 },
-      { type: 'heartbeat', name: 'backup', period: '1h', token: job },
-    ]
-    const services = [{ name: 'shop', checks, operations: [OPERATION] }]
-    const ops = await startOpsProcess(t, backend, {
-      ...(await backend.env(t)),
-      ...model.env,
-      ...UNWATCHED,
-      OPS_CHAT_API_KEY: CHAT_KEY,
-      OPS_INVENTORY: await inventoryFile(t, { services }),
-      OPS_STATUS_SERVICES: 'shop',
-    })
-    const { api, base, server } = ops
-    const wrong = secret('no-key')
-    let known = {
-      sessions: NONE,
-      memories: NONE,
-      alerts: NONE,
-      checks: NONE,
-      mutes: NONE,
-      silences: NONE,
-      notices: NONE,
-      approvals: NONE,
-    }
-    let refreshed = 0
-    const added = await postForm(base, '/config/assistants', { name: 'keep' })
-    const assistant = { url: `${base}/mcp/ops`, token: shownToken(added, 'assistant-token') }
+await eachBackend(t, 'ops: answers keep what the declarations promise', async (t, backend) => {
+  const model = await startModel(t, async ({ tools, step, tier }) => {
+    if (tools === undefined) return 'The brief.'
+    if (step === 0) return calls(['list_services', {}])
+    if (step === 1 && tier === 3) return calls(['run_operation', ASKED])
+    await pause(SESSION_MS)
+    return 'All is well.'
+  })
+  const { url } = await startReceiver(t)
+  const job = secret('heartbeat-token')
+  const checks = [
+    { type: 'http', name: 'page', url },
+    // It fails: its notice lasts, and can be acknowledged.
+    { type: 'tcp', name: 'gone', host: '127.0.0.1', port: 9 },
+    { type: 'heartbeat', name: 'backup', period: '1h', token: job },
+  ]
+  const services = [{ name: 'shop', checks, operations: [OPERATION] }]
+  const ops = await startOpsProcess(t, backend, {
+    ...(await backend.env(t)),
+    ...model.env,
+    ...UNWATCHED,
+    OPS_CHAT_API_KEY: CHAT_KEY,
+    OPS_INVENTORY: await inventoryFile(t, { services }),
+    OPS_STATUS_SERVICES: 'shop',
+  })
+  const { api, base, server } = ops
+  const wrong = secret('no-key')
+  let known = {
+    sessions: NONE,
+    memories: NONE,
+    alerts: NONE,
+    checks: NONE,
+    mutes: NONE,
+    silences: NONE,
+    notices: NONE,
+    approvals: NONE,
+  }
+  let refreshed = 0
+  const added = await postForm(base, '/config/assistants', { name: 'keep' })
+  const assistant = { url: `${base}/mcp/ops`, token: shownToken(added, 'assistant-token') }
 
-    /** The ids of a list, of which there is at least one: if need be, it is created. */
-    async function idsOf(noun: string, query: string, create?: () => Promise<unknown>) {
-      const list = async () => {
-        const { json } = await api<Record<string, readonly { id: number }[]>>(
-          'GET',
-          `/${noun}?${query}`,
-        )
-        return (json[noun] ?? []).map(({ id }) => String(id))
-      }
-      const ids = await list()
-      if (ids.length > 0 || create === undefined) return ids
-      await create()
-      return list()
-    }
-
-    async function pendingApprovals() {
-      const { json } = await api<{ approvals: readonly { id: number; status: string }[] }>(
+  /** The ids of a list, of which there is at least one: if need be, it is created. */
+  async function idsOf(noun: string, query: string, create?: () => Promise<unknown>) {
+    const list = async () => {
+      const { json } = await api<Record<string, readonly { id: number }[]>>(
         'GET',
-        '/approvals',
+        `/${noun}?${query}`,
       )
-      const pending = json.approvals.filter(({ status }) => status === 'pending')
-      return pending.map(({ id }) => String(id))
+      return (json[noun] ?? []).map(({ id }) => String(id))
     }
+    const ids = await list()
+    if (ids.length > 0 || create === undefined) return ids
+    await create()
+    return list()
+  }
 
-    async function refresh() {
-      await api('PUT', '/pause', { investigations: false, repairs: false })
-      await api('PUT', '/config', { interval: 3_600, dry_run: false })
-      // 409 where they are still there.
-      await postForm(base, '/config/assistants', { name: 'spare' })
-      await api('POST', '/checks', { service: 'hand', check: { type: 'memory', name: 'kept' } })
-      const memory = { category: 'timing', observation: `slow ${MARKER}`, service: 'shop' }
-      const muted = { service: 'hand', for: '1h', reason: 'work' }
-      const silenced = { match: { service: 'hand' }, ends_at: TOMORROW, reason: 'work' }
-      const alert = `{"alert":"${'x'.repeat(20)}"}`
-      // Half of the time a session runs and can be stopped, else another one can start.
-      const start = () =>
-        postForm(base, '/sessions/trigger', { prompt: `look ${MARKER}`, tier: '3' })
-      if (refreshed++ % 2 === 0) await start()
-      else await ended(ops)
-      if ((await pendingApprovals()).length === 0) {
-        await ended(ops)
-        await start()
-        await ended(ops)
-      }
-      const { json } = await api<{ checks: readonly { id: number; name: string }[] }>(
-        'GET',
-        '/checks',
-      )
-      known = {
-        sessions: await idsOf('sessions', 'limit=3'),
-        memories: await idsOf('memories', 'limit=9', () => api('POST', '/memories', memory)),
-        alerts: await idsOf('alerts', 'limit=20', () => deliverAlert(base, alert)),
-        mutes: await idsOf('mutes', '', () => api('POST', '/mutes', muted)),
-        silences: await idsOf('silences', '', () => api('POST', '/silences', silenced)),
-        notices: await idsOf('notices', 'lasting=true'),
-        checks: json.checks.filter(({ name }) => name === 'kept').map(({ id }) => String(id)),
-        approvals: await pendingApprovals(),
-      }
-    }
-
-    /** One of a list as it is when the request is made. */
-    const oneOf = (noun: keyof typeof known) =>
-      fc.nat(50).map((at) => known[noun][at % known[noun].length] ?? '1')
-    const ids = Object.fromEntries(
-      (Object.keys(known) as (keyof typeof known)[]).map((noun) => [`${noun}/:id`, oneOf(noun)]),
+  async function pendingApprovals() {
+    const { json } = await api<{ approvals: readonly { id: number; status: string }[] }>(
+      'GET',
+      '/approvals',
     )
-    await fuzz(t, backend.name, {
-      server,
-      base,
-      routes: ROUTES,
-      refresh,
-      bodies: {
-        ...BODIES,
-        'POST /api/v1/webhook': Alert,
-        'POST /v1/chat/completions': ChatRequest,
-        'POST /mcp/ops': await toolCalls(assistant),
-      },
-      known: {
-        ...ids,
-        'calls/:call': fc.constant('1'),
-        'beat/:token': fc.constant(job),
-        'assistants/:name': fc.constant('spare'),
-        _meta: fc.constant(META),
-        model: fc.constantFrom('gatehouse', 'tier1'),
-        role: fc.constantFrom('user', 'system'),
-        content: fc.constantFrom('look', MARKER),
-        tier: fc.constantFrom('auto', '1', '3'),
-        interval: fc.constantFrom(3_600, 86_400),
-      },
-      callers: {
-        key: () => ({ authorization: `Bearer ${CHAT_KEY}` }),
-        nobody: () => ({}),
-        tool: (sent) => toolHeaders(assistant, sent),
-        stranger: () => ({ authorization: `Bearer ${wrong}` }),
-        foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
-      },
-      best: ({ path }) => (path === '/mcp/ops' ? 'tool' : 'key'),
-      faults: (path) => ({ 'application/json': faultOf(path) }),
-      secrets: [CHAT_KEY, MODEL_KEY, wrong, job, assistant.token],
-    })
-  },
-)
+    const pending = json.approvals.filter(({ status }) => status === 'pending')
+    return pending.map(({ id }) => String(id))
+  }
+
+  async function refresh() {
+    await api('PUT', '/pause', { investigations: false, repairs: false })
+    await api('PUT', '/config', { interval: 3_600, dry_run: false })
+    // 409 where they are still there.
+    await postForm(base, '/config/assistants', { name: 'spare' })
+    await api('POST', '/checks', { service: 'hand', check: { type: 'memory', name: 'kept' } })
+    const memory = { category: 'timing', observation: `slow ${MARKER}`, service: 'shop' }
+    const muted = { service: 'hand', for: '1h', reason: 'work' }
+    const silenced = { match: { service: 'hand' }, ends_at: TOMORROW, reason: 'work' }
+    const alert = `{"alert":"${'x'.repeat(20)}"}`
+    // Half of the time a session runs and can be stopped, else another one can start.
+    const start = () =>
+      postForm(base, '/sessions/trigger', { prompt: `look ${MARKER}`, tier: '3' })
+    if (refreshed++ % 2 === 0) await start()
+    else await ended(ops)
+    if ((await pendingApprovals()).length === 0) {
+      await ended(ops)
+      await start()
+      await ended(ops)
+    }
+    const { json } = await api<{ checks: readonly { id: number; name: string }[] }>(
+      'GET',
+      '/checks',
+    )
+    known = {
+      sessions: await idsOf('sessions', 'limit=3'),
+      memories: await idsOf('memories', 'limit=9', () => api('POST', '/memories', memory)),
+      alerts: await idsOf('alerts', 'limit=20', () => deliverAlert(base, alert)),
+      mutes: await idsOf('mutes', '', () => api('POST', '/mutes', muted)),
+      silences: await idsOf('silences', '', () => api('POST', '/silences', silenced)),
+      notices: await idsOf('notices', 'lasting=true'),
+      checks: json.checks.filter(({ name }) => name === 'kept').map(({ id }) => String(id)),
+      approvals: await pendingApprovals(),
+    }
+  }
+
+  /** One of a list as it is when the request is made. */
+  const oneOf = (noun: keyof typeof known) =>
+    fc.nat(50).map((at) => known[noun][at % known[noun].length] ?? '1')
+  const ids = Object.fromEntries(
+    (Object.keys(known) as (keyof typeof known)[]).map((noun) => [`${noun}/:id`, oneOf(noun)]),
+  )
+  await fuzz(t, backend.name, {
+    server,
+    base,
+    routes: ROUTES,
+    refresh,
+    bodies: {
+      ...BODIES,
+      'POST /api/v1/webhook': Alert,
+      'POST /v1/chat/completions': ChatRequest,
+      'POST /mcp/ops': await toolCalls(assistant),
+    },
+    known: {
+      ...ids,
+      'calls/:call': fc.constant('1'),
+      'beat/:token': fc.constant(job),
+      'assistants/:name': fc.constant('spare'),
+      _meta: fc.constant(META),
+      model: fc.constantFrom('gatehouse', 'tier1'),
+      role: fc.constantFrom('user', 'system'),
+      content: fc.constantFrom('look', MARKER),
+      tier: fc.constantFrom('auto', '1', '3'),
+      interval: fc.constantFrom(3_600, 86_400),
+    },
+    callers: {
+      key: () => ({ authorization: `Bearer ${CHAT_KEY}` }),
+      nobody: () => ({}),
+      tool: (sent) => toolHeaders(assistant, sent),
+      stranger: () => ({ authorization: `Bearer ${wrong}` }),
+      foreign: () => ({ origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' }),
+    },
+    best: ({ path }) => (path === '/mcp/ops' ? 'tool' : 'key'),
+    faults: (path) => ({ 'application/json': faultOf(path) }),
+    secrets: [CHAT_KEY, MODEL_KEY, wrong, job, assistant.token],
+  })
+})
 
 function faultOf(path: string) {
   if (path.startsWith('/v1/')) return CHAT_FAULT

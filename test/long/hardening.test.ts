@@ -1,13 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { calls, inTier, says, startModel } from '../helpers/model.ts'
 import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 
-const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
 const root = process.getuid?.() === 0 ? false : 'only root can mount'
 

@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { backends, onPostgres } from '../helpers/backends.ts'
 import { healthOf, queueEnv, settled, startRedis, type Redis } from '../helpers/queue.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
@@ -104,7 +104,7 @@ const LATEST_MS = 1_500
 /** A claim of a dead process ends after 15 s. */
 const ARRIVAL_MS = 120_000
 
-await onPostgres(t, 'kill -9 while events are delivered onwards', async (t: Test, backend) => {
+await onPostgres(t, 'kill -9 while events are delivered onwards', async (t, backend) => {
   const sender = createSender()
   const env = {
     ...(await backend.env(t)),

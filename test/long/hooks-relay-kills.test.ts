@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Stripe from 'stripe'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { recorded, startForward, type Forwarder } from '../fixtures/forward-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -29,7 +29,7 @@ function bodyOf(n: number) {
 
 // 1,000 events, while the forwarder is killed and restarted and so is the server: the target gets
 // each at least once, in order, with equal bytes, and verifies each as the sender's own library does.
-await eachBackend(t, 'forwarding survives the deaths of both sides', async (t: Test, backend) => {
+await eachBackend(t, 'forwarding survives the deaths of both sides', async (t, backend) => {
   const key = secret('payments')
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { t, type Test } from 'tap'
 import { head } from '../faults/malformed.ts'
-import { backends } from '../helpers/backends.ts'
+import { embedded } from '../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, eventIds, payloadOf } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -45,7 +45,7 @@ const SHAPES = {
 const key = keepSecret('chat-key', `key-${'k'.repeat(40)}`)
 const env = {
   ...SIGNED_ENV,
-  ...(await backends[0].env(t)),
+  ...(await embedded.env(t)),
   HOOKS_MAX_BODY: String(HOOKS_LIMIT),
   OPS_INVENTORY: await inventoryFile(t, { services: [] }),
   OPS_CHAT_API_KEY: key,

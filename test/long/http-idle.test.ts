@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { embedded } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
 import { request } from '../helpers/http.ts'
 import { openDescriptors, residentKib } from '../helpers/process-figures.ts'
@@ -10,7 +10,6 @@ import { startServerProcess } from '../helpers/server-process.ts'
 import { addProvider, post } from '../helpers/hooks.ts'
 import { until } from '../helpers/until.ts'
 
-const [embedded] = backends
 /** Connections that stay open behind an answer. */
 const CONNECTIONS = extent({ short: 2_000, long: 10_000 })
 /** What each may cost the process. */

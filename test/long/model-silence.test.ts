@@ -1,10 +1,8 @@
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { ended, eventsOf, startOps, trigger } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
-
-const [, postgres] = backends
 
 /** A piece of an answer as it streams. */
 function delta(content: string) {

@@ -1,6 +1,6 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { claudeResult, processesWith, startAgentOps, type AgentOps } from '../helpers/agents.ts'
-import { backends, onPostgres, type Backend } from '../helpers/backends.ts'
+import { onPostgres, embedded, postgres, type Backend } from '../helpers/backends.ts'
 import {
   ended,
   eventsOfSession,
@@ -18,7 +18,6 @@ import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { calls, startModel } from '../helpers/model.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 
-const [embedded, postgres] = backends
 /** Nobody else sleeps that long: by it the processes of a test are found. */
 const long = `${200_000 + process.pid}.5`
 const sleepers = () => processesWith(`sleep ${long}`)
@@ -77,7 +76,7 @@ t.test('another server on the same database and machine ends what a dead one lef
 await onPostgres(
   t,
   'kill -9 of the server during a session: the budget of the day counts what it had cost',
-  async (t: Test, backend: Backend) => {
+  async (t, backend: Backend) => {
     const prices = join(await temporaryFolder(t, 'prices'), 'prices.json')
     // 0.0011 dollars a turn.
     writeFileSync(prices, JSON.stringify({ default: { input: 1, output: 1 } }))

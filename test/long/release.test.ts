@@ -18,7 +18,7 @@ import {
   ownArchitecture,
   type Architecture,
 } from '../../deploy/node-binary.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { copySources } from '../mutation/run.ts'
 import { emulator, lacks, longParts, onPath, type SystemPart } from '../runner/system-parts.ts'
@@ -147,7 +147,7 @@ await t.test(`the executable for ${other}`, { skip: noForeign ?? false }, async 
   copyFileSync(emulator(other) ?? '', join(foreign, 'emulator'))
   const artefact = executableOn(foreign, other, ['/emulator'])
   // The embedded database is too slow for its own deadlines where each instruction is emulated.
-  await liveOn(t, { ...artefact, env: await backends[1].env(t), kept: undefined })
+  await liveOn(t, { ...artefact, env: await postgres.env(t), kept: undefined })
 })
 
 await t.test('the image', { skip: noPodman }, async (t) => {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { eachBackend } from '../helpers/backends.ts'
 import { createSender } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
@@ -27,7 +27,7 @@ const LOOK_EVERY = extent({ short: 1, long: 5 })
 
 const seed = newSeed()
 
-await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (t: Test, on) => {
+await eachBackend(t, `kill -9 under load of all services, seed ${seed}`, async (t, on) => {
   const random = randomOf(seed)
   const sender = createSender()
   // Every second round a session is caught in its work.

@@ -1,10 +1,10 @@
 import { Buffer } from 'node:buffer'
 import client from 'postgres'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { openEmbedded } from '../../db/embedded/open.ts'
 import { pruneUnderLoad } from '../fixtures/hooks-pruning.ts'
 import { checkStreamClients } from '../fixtures/stream-clients.ts'
-import { backends, eachBackend, onPostgres } from '../helpers/backends.ts'
+import { eachBackend, onPostgres, embedded, postgres } from '../helpers/backends.ts'
 import { addProvider, eventIds, post, postForm, startHooks } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { insertLinks, leadsTo, startLinks } from '../helpers/links.ts'
@@ -14,13 +14,12 @@ import { walksWhileOthersWrite } from '../links/names/pagination-walk.ts'
 
 // What the short suite tries with few rows, clients and calls, in its full size.
 
-const [embedded, postgres] = backends
 /** The embedded engine syncs each write. */
 const SEQUENCES = { postgres: 1_000, embedded: 100 }
 const EVERY = { postgres: 2, embedded: 8 }
 const STREAM = { servers: 1, clients: 200, events: 2_000, portion: 250 }
 
-await eachBackend(t, '200 clients see each event once and in order', (t: Test, backend) =>
+await eachBackend(t, '200 clients see each event once and in order', (t, backend) =>
   checkStreamClients(t, backend, STREAM),
 )
 
@@ -28,31 +27,27 @@ await t.test('200 clients of two servers see each event once and in order', (t) 
   checkStreamClients(t, postgres, { ...STREAM, servers: 2 }),
 )
 
-await eachBackend(t, 'ingestion goes on while 20,000 events are pruned', (t: Test, backend) =>
+await eachBackend(t, 'ingestion goes on while 20,000 events are pruned', (t, backend) =>
   pruneUnderLoad(t, backend, { old: 20_000, clients: 12, behind: 800, deliveries: 100 }),
 )
 
-await onPostgres(
-  t,
-  'a log that grows fast does not wait for the hour',
-  async (t: Test, backend) => {
-    const { base } = await startHooks(t, backend)
-    await addProvider(base, 'lan', { open: true })
-    await postForm(base, '/settings', { retention_max_rows: '20' })
-    const deliver = async (count: number) => {
-      for (let n = 0; n < count; n++) await post(base, 'generic/lan', '{}')
-    }
-    await deliver(40)
-    await until(async () => (await eventIds(base)).length === 20, 'the newest 20', 120_000)
-    t.pass('within two minutes')
-  },
-)
+await onPostgres(t, 'a log that grows fast does not wait for the hour', async (t, backend) => {
+  const { base } = await startHooks(t, backend)
+  await addProvider(base, 'lan', { open: true })
+  await postForm(base, '/settings', { retention_max_rows: '20' })
+  const deliver = async (count: number) => {
+    for (let n = 0; n < count; n++) await post(base, 'generic/lan', '{}')
+  }
+  await deliver(40)
+  await until(async () => (await eventIds(base)).length === 20, 'the newest 20', 120_000)
+  t.pass('within two minutes')
+})
 
-await eachBackend(t, 'many random calls never disagree with the model', (t: Test, backend) =>
+await eachBackend(t, 'many random calls never disagree with the model', (t, backend) =>
   playModel(t, backend, SEQUENCES[backend.name]),
 )
 
-await eachBackend(t, 'walks over 10,000 rows while others write', (t: Test, backend) =>
+await eachBackend(t, 'walks over 10,000 rows while others write', (t, backend) =>
   walksWhileOthersWrite(t, backend, { rows: 10_000, limit: 199, every: EVERY[backend.name] }),
 )
 

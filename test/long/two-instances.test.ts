@@ -1,7 +1,7 @@
 import { t, type Test } from 'tap'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import {
   brokenOf,
   createSender,
@@ -35,7 +35,6 @@ import type { Env } from '../helpers/program.ts'
 import { startServerProcess, type ServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const BETWEEN = 50
 
 await t.test('two instances are one to whoever comes through nginx', async (t) => {

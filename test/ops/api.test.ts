@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import type { Config } from '../../services/ops/config.ts'
 import { CHAT_KEY } from '../helpers/alerts.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
 import { operationsOf } from '../helpers/api.ts'
@@ -62,7 +62,6 @@ POST /notices/{id}/acknowledge`
   .split('\n')
 const SCHEMAS = ['Session', 'Event', 'Memory', 'Cooldown', 'Config', 'Error']
 
-const [, postgres] = backends
 const ops = await startOps(t, postgres, {
   OPS_BASE_URL: 'https://ops.example:8443',
   OPS_CHAT_API_KEY: CHAT_KEY,

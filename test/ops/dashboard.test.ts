@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { leadsTo, request } from '../helpers/http.ts'
 import { beginByHand, endByHand, startProbe, storeLines } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -11,7 +11,6 @@ type Headers = Readonly<Record<string, string>>
 const BROWSER: Headers = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
 const HTMX: Headers = { 'hx-request': 'true' }
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
-const [, postgres] = backends
 
 const ops = await startProbe(t, { OPS_MAX_TIER: '2' })
 const { base, env, look, query, write } = ops

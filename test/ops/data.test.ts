@@ -1,14 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { inventoryFile, memoriesOf, startOps } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import type { Env } from '../helpers/program.ts'
 import type { TestServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
 
-const [, postgres] = backends
 const OPERATIONS = [
   { name: 'restart', action_type: 'restart', argv: ['true'] },
   {
@@ -20,7 +19,7 @@ const OPERATIONS = [
 ]
 
 /** A session that ended so many days ago, in the chain of another one or its own. */
-type OldSession = { readonly days: number; readonly lines?: number; readonly chain?: OldSession }
+type OldSession = { days: number; lines?: number; chain?: OldSession }
 
 /**
  * Adds sessions, each with an event, an action, an alert and lines, and memories of several ages. Gives the

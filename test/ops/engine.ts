@@ -7,11 +7,11 @@ type EngineLog = string | ((query: URLSearchParams) => string)
 
 /** What an engine says of its containers, by their names. */
 export type Engine = {
-  readonly version: string
-  readonly list: readonly object[]
-  readonly unhealthy: readonly object[]
-  readonly containers: Readonly<Record<string, object>>
-  readonly logs: Readonly<Record<string, EngineLog>>
+  version: string
+  list: readonly object[]
+  unhealthy: readonly object[]
+  containers: Readonly<Record<string, object>>
+  logs: Readonly<Record<string, EngineLog>>
 }
 
 /** A container as Docker's API has it in its document. */

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { claudeResult, makeAgent } from '../helpers/agents.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { ended, listOf, runSession, startOps, startProbe } from '../helpers/ops.ts'
@@ -16,13 +16,12 @@ import { until } from '../helpers/until.ts'
 
 type Row = Readonly<Record<string, unknown>>
 type Listed = {
-  readonly id: number
-  readonly url: string
-  readonly acknowledged_by: string | null
-  readonly sends: readonly { readonly sent_at: string | null }[]
+  id: number
+  url: string
+  acknowledged_by: string | null
+  sends: readonly { sent_at: string | null }[]
 }
 
-const [, postgres] = backends
 /** It fails, as a critical one. */
 const DOOR = { type: 'process', name: 'door', match: 'no process has this in its command line' }
 

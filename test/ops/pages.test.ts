@@ -1,5 +1,5 @@
 import { t, type Test } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { leadsTo, request, type Response } from '../helpers/http.ts'
 import {
   ended,
@@ -22,7 +22,7 @@ const ESCAPED = '&lt;img src=x onerror=alert(1)&gt;&quot;&#39;&lt;/pre&gt;&lt;sc
 
 await t.test('pages and forms', async (t: Test) => {
   const gate = await startGate(t)
-  const ops = await startOps(t, backends[1], { OPS_INVENTORY: gate.inventory })
+  const ops = await startOps(t, postgres, { OPS_INVENTORY: gate.inventory })
   const { base, api } = ops
   gate.open()
   await ended(ops)

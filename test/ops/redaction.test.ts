@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { claudeResult, openAgentOps } from '../helpers/agents.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { calls, refusal, says, startModel, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, runSession, sessionsOf, startOps, trigger } from '../helpers/ops.ts'
@@ -12,7 +12,6 @@ import type { Env } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 
-const [, postgres] = backends
 /** With what every encoding writes in another way. */
 const awkward = keepSecret('chat', `Kq7&/+ "é%${randomBytes(12).toString('base64')}?=Zx9`)
 /** So long that many of them fit into a line once they are redacted. */

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { browse } from '../browser/pages.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { addProvider, deliver, post, SIGNED_ENV } from '../helpers/hooks.ts'
 import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
 import { calls, says, startModel } from '../helpers/model.ts'
@@ -12,7 +12,6 @@ import { startServer } from '../helpers/server.ts'
 
 // `npm run pictures`: the pictures of docs/pictures, of a day's work in all three services.
 
-const [, postgres] = backends
 const FOLDER = join(ROOT, 'docs/pictures')
 const PROVIDERS = ['ci', 'shop', 'crm', 'billing', 'monitoring', 'door-bell', 'backups', 'forms']
 /** Widths and colours; only the first kind has no word in its name. */

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { t } from 'tap'
 import { apiOf, type Api } from '../helpers/api.ts'
 import { alertmanager, deliverAlert, sample, CHAT_KEY } from '../helpers/alerts.ts'
-import { backends } from '../helpers/backends.ts'
+import { postgres } from '../helpers/backends.ts'
 import { runOk } from '../helpers/cli.ts'
 import { SIGNED_ENV, addProvider, deliver, enable, post, postForm } from '../helpers/hooks.ts'
 import { BROWSER, linksServer, makeLink } from '../helpers/links.ts'
@@ -24,7 +24,6 @@ import { FIXTURE_KEY, SHOPIFY_SECRET, shopifyHeaders } from '../fixtures/databas
 // `npm run release-rows`: a day of work in all three services, through their public faces, and then the rows
 // of its database, in test/fixtures/databases, for `test/db/upgrade.test.ts`. A release is frozen so: later versions must open what it left.
 
-const [, postgres] = backends
 const receiver = await startReceiver(t, ({ path }, response) => {
   response.writeHead(path === '/down' ? 503 : 200).end('taken')
 })

@@ -5,7 +5,7 @@ import {
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t, type Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
   META,
@@ -25,7 +25,6 @@ import { secret } from '../../helpers/secrets.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const receiver = await startReceiver(t)
 const allowed = { HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}` }
 const { base, env } = await startHooks(t, postgres, allowed)

@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { VARIABLES } from '../../../commands/frame/configuration.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import type { Owner } from '../../helpers/owner.ts'
@@ -24,7 +24,6 @@ import { openStream } from '../../helpers/sse.ts'
 import { until } from '../../helpers/until.ts'
 
 const LIMIT = 2_048
-const [, postgres] = backends
 const redis = await startRedis(t)
 
 /** Starts the service on the streams of an empty Redis. */

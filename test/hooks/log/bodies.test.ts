@@ -8,7 +8,7 @@ import {
 } from 'node:zlib'
 import { t } from 'tap'
 import { exampleOf } from '../../fixtures/signing-bodies.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { addDestination, destination, eventOf } from '../../helpers/destinations.ts'
 import {
   addProvider,
@@ -30,13 +30,13 @@ import { until } from '../../helpers/until.ts'
 // Bodies as senders send them: each is kept byte for byte, and read the same way by the preview,
 // the filters, the search, the page and the templates.
 
-const { base, env } = await startHooks(t, backends[1], { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
+const { base, env } = await startHooks(t, postgres, { HOOKS_REPLAY_TARGETS: '127.0.0.1' })
 await addProvider(base, 'any', { open: true })
 const receiver = await startReceiver(t)
 const template = '{"v": {{json.name}}, "item": {{json.0.name}}, "deep": {{json.payload.name}}}'
 await addDestination(base, 'all', receiver.url, { body_template: template })
 
-type Sent = { readonly headers: Fields; readonly body: Buffer }
+type Sent = { headers: Fields; body: Buffer }
 
 function typed(type: string, body: Buffer | string, encoding = '') {
   const headers = { 'Content-Type': type, ...(encoding && { 'Content-Encoding': encoding }) }
@@ -69,11 +69,11 @@ const attachment = 'name="attachment-1"; filename="a \\"b\\".pdf"\r\nContent-Typ
 
 /** What is sent, how it is read, where its name is found, and what its row of the log says. */
 type Row = {
-  readonly what: string
-  readonly send: (name: string) => Sent
-  readonly readAs: string | undefined
-  readonly path: string | undefined
-  readonly preview: (name: string, size: number) => string
+  what: string
+  send: (name: string) => Sent
+  readAs: string | undefined
+  path: string | undefined
+  preview: (name: string, size: number) => string
 }
 const first = (name: string) => `name: ${name} · n: 1`
 const unread = (word: string) => (_: string, size: number) => `${word}, ${size} B`

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
   addProvider,
@@ -13,7 +13,7 @@ import {
 
 const FRAGMENT = { 'HX-Request': 'true' }
 
-const { base } = await startHooks(t, backends[1])
+const { base } = await startHooks(t, postgres)
 for (const name of ['one', 'two', 'alone']) await addProvider(base, name, { open: true })
 
 const store = (name: string, body: string | Uint8Array, headers = {}) =>

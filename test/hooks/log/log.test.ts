@@ -1,7 +1,7 @@
 import { get, type IncomingMessage } from 'node:http'
 import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   SIGNED_ENV,
   addProvider,
@@ -35,7 +35,6 @@ const STORED = `select id::int, provider, event_type, received_at from hooks.eve
                  order by received_at desc, id desc`
 const FRAGMENT = { 'HX-Request': 'true' }
 
-const [, postgres] = backends
 const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
 const query = (text: string, params: readonly (string | number)[] = []) =>
   postgres.query(env, text, params)

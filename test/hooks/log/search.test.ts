@@ -1,5 +1,5 @@
 import postgres from 'postgres'
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { countAnswers, request } from '../../helpers/http.ts'
 import { backends, eachBackend } from '../../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, type Endpoint } from '../../helpers/mcp.ts'
@@ -47,7 +47,7 @@ async function typesFound(base: string, query: string) {
   return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
 }
 
-await eachBackend(t, 'search', async (t: Test, backend) => {
+await eachBackend(t, 'search', async (t, backend) => {
   const env = await backend.env(t)
   const base = await startWithEvents(t, env)
   const found = (query: string) => typesFound(base, query)

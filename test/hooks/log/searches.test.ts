@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { addProvider, plain, postForm, startHooks } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { addEndpoint } from '../../helpers/mcp.ts'
@@ -10,7 +10,6 @@ import { refuseAll } from '../../helpers/refusals.ts'
 type Search = { id: number; name: string; query: string; created_at: string }
 type List = { searches: readonly Search[] }
 
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres)
 await addProvider(base, 'shop', { open: true })
 const api = apiOf(base)

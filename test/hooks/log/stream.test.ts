@@ -1,6 +1,6 @@
 import { t, type Test } from 'tap'
 import { checkStreamClients } from '../../fixtures/stream-clients.ts'
-import { backends } from '../../helpers/backends.ts'
+import { embedded, postgres } from '../../helpers/backends.ts'
 import { createSender, sendAll } from '../../helpers/deliveries.ts'
 import { enable } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
@@ -17,7 +17,6 @@ type Status = { providers: readonly Readonly<Record<string, unknown>>[] }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-const [embedded, postgres] = backends
 // test/long/sizes.test.ts has 200 clients and 2,000 events.
 const LOAD = { clients: 12, events: 400, portion: 25 }
 

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { addDestination } from '../../helpers/destinations.ts'
 import {
@@ -22,19 +22,18 @@ import { calm } from '../../helpers/notices.ts'
 
 /** A notice as its receiver got it. */
 type Told = {
-  readonly id: number
-  readonly begin_id: number | null
-  readonly level: string
-  readonly message: string
-  readonly service: string
-  readonly url: string
+  id: number
+  begin_id: number | null
+  level: string
+  message: string
+  service: string
+  url: string
 }
 
 const SILENT = 'no event for longer than expected: 1 provider'
 const BURST = 'many rejected deliveries: 1 provider'
 
 // Two instances on one database: each alarm shows on both, and is told once.
-const [, postgres] = backends
 const receiver = await startReceiver(t)
 const env = {
   ...SIGNED_ENV,

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   addProvider,
@@ -24,7 +24,6 @@ const OPEN = 'trust_mode=open&acknowledge_open=true'
 const BOTH = 'methods=GET&methods=POST'
 const ALLOW_ALL = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT'
 
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
   HOOKS_REPLAY_TARGETS: '127.0.0.1',

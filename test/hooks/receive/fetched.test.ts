@@ -9,7 +9,7 @@ import type { Clock } from '../../../kernel/time.ts'
 import { verifyFetched } from '../../../services/hooks/receive/schemes/fetched.ts'
 import { keepFetchedKeys } from '../../../services/hooks/receive/schemes/key-cache.ts'
 import { schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   eventIds,
@@ -47,7 +47,6 @@ import { until } from '../../helpers/until.ts'
 // Senders whose keys are fetched. The hosts, keys and senders are our own: no real sender was asked.
 // One delivery of PayPal is real.
 
-const [, postgres] = backends
 const hosts = await startKeyHosts(t)
 const key = { GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, env } = await startHooks(t, postgres, key, { outbound: hosts })

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request as send } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { t, type Test } from 'tap'
-import { backends, eachBackend } from '../../helpers/backends.ts'
+import { eachBackend, postgres } from '../../helpers/backends.ts'
 import {
   SIGNED,
   addProvider,
@@ -72,7 +72,6 @@ function oneAck(t: Test, answers: readonly Response[]) {
   return answers[0]?.json<Ack>().id ?? 0
 }
 
-const [, postgres] = backends
 const receiver = await startReceiver(t)
 const { base, server, env } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${receiver.port}`,
@@ -82,7 +81,7 @@ const port = Number(new URL(base).port)
 await addProvider(base, 'lan', { open: true })
 const stream = await follow(base)
 
-await eachBackend(t, 'deliveries from receipt to removal', async (t: Test, backend) => {
+await eachBackend(t, 'deliveries from receipt to removal', async (t, backend) => {
   const { base } = await startHooks(t, backend)
   await addProvider(base, 'lan', { open: true })
   const stream = await follow(base)

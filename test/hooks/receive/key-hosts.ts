@@ -16,8 +16,8 @@ type Asked = Omit<OutboundRequest, 'body'> & { body?: Buffer }
 
 /** All hosts of the internet: what each address answers, and what was asked for. */
 export type KeyHosts = Outbound & {
-  readonly answers: Map<string, Answer | ((body: string) => Answer)>
-  readonly asked: Asked[]
+  answers: Map<string, Answer | ((body: string) => Answer)>
+  asked: Asked[]
   /** Requests to addresses that begin like this. */
   countOf(address: string): number
 }
@@ -59,7 +59,7 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
 }
 
 /** A private key with its certificate. */
-export type Certified = { readonly key: KeyObject; readonly pem: string }
+export type Certified = { key: KeyObject; pem: string }
 
 /** Makes a certificate of RSA, by openssl. */
 export async function makeCertificate(t: Owner, bits = 2_048): Promise<Certified> {
@@ -126,7 +126,7 @@ export function paypalHeaders(key: KeyObject, webhook: string, body: string): Me
 }
 
 /** A key of an issuer, with its JSON Web Key. */
-export type IssuerKey = { readonly key: KeyObject; readonly jwk: object; readonly kid: string }
+export type IssuerKey = { key: KeyObject; jwk: object; kid: string }
 
 export function issuerKey(kid: string, type: 'rsa' | 'ec' = 'rsa'): IssuerKey {
   const { privateKey, publicKey } =
@@ -159,7 +159,7 @@ export function publishKeys(
   issuer: string,
   keys: readonly object[],
   changes: object = {},
-): void {
+) {
   const document = { issuer, jwks_uri: `${issuer}/keys`, ...changes }
   answers.set(`${issuer}/.well-known/openid-configuration`, JSON.stringify(document))
   answers.set(`${issuer}/keys`, JSON.stringify({ keys }))

@@ -23,30 +23,30 @@ type Headers = Readonly<Record<string, string>>
 /** A sender; most members are those that nearly all have when they are absent. */
 export type SenderRow = {
   /** Which library signs, or the algorithm and the encoding; "none" where the secret itself is sent. */
-  readonly mac?: string
+  mac?: string
   /** What the algorithm is applied to; the body when absent. */
-  readonly signs?: string
-  readonly key?: 'text' | 'hex' | 'whpk' | 'ed25519' | 'p256'
+  signs?: string
+  key?: 'text' | 'hex' | 'whpk' | 'ed25519' | 'p256'
   /** The headers that prove it, and those that say what it is. */
-  readonly proof?: Headers
-  readonly says?: Headers
-  readonly body?: unknown
-  readonly contentType?: string
+  proof?: Headers
+  says?: Headers
+  body?: unknown
+  contentType?: string
   /** The type and the id under which it is stored. */
-  readonly type?: string
-  readonly id?: string
-  readonly detail?: string
+  type?: string
+  id?: string
+  detail?: string
   /** The status of a stored delivery, and of a refused one. */
-  readonly stored?: number
-  readonly refused?: number
+  stored?: number
+  refused?: number
 }
 
 /** What a sender signs beside its secret; `at` in Unix seconds, `url` is the address that it was given. */
 export type Sending = {
-  readonly body: string
-  readonly id: string
-  readonly at: number
-  readonly url: string
+  body: string
+  id: string
+  at: number
+  url: string
 }
 
 export type PresetSender = ReturnType<typeof senderOf>

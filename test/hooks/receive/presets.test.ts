@@ -13,7 +13,7 @@ import { PRESET_EVENTS } from '../../fixtures/preset-events.ts'
 import { PRESET_VECTORS } from '../../fixtures/preset-vectors.ts'
 import { VECTORS } from '../../fixtures/signing-vectors.ts'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
   FORM_TYPE,
@@ -43,7 +43,6 @@ import { keepSecret } from '../../helpers/secrets.ts'
 import { secretKey } from '../../helpers/senders.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const { base } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
   HOOKS_REPLAY_TARGETS: '127.0.0.1',
@@ -80,7 +79,7 @@ const DESCRIBED: readonly (readonly [Fields, SenderRow])[] = [
 ]
 
 /** A provider that is enabled, with its sender. */
-type Source = { readonly name: string; readonly sender: PresetSender; readonly secret: string }
+type Source = { name: string; sender: PresetSender; secret: string }
 
 async function add(name: string, sender: PresetSender, more: Fields = {}) {
   const { scheme } = sender

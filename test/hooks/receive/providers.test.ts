@@ -22,7 +22,7 @@ const NAVIGATES = { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Site': 'same-origin
 const STORED =
   'select name, trust_mode, enabled, token_hash from hooks.providers where name like $1 order by name'
 
-await onPostgres(t, 'providers', async (t: Test, backend) => {
+await onPostgres(t, 'providers', async (t, backend) => {
   const { base, server, env } = await startHooks(t, backend, {
     HOOKS_PAYMENTS_SECRET: '',
     HOOKS_PAYMENTS_SECRET_PREVIOUS: SECRETS.payments,

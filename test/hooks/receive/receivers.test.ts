@@ -124,7 +124,7 @@ const READ: Readonly<Record<string, Read>> = {
   ],
 }
 
-await onPostgres(t, 'receivers', async (t: Test, backend) => {
+await onPostgres(t, 'receivers', async (t, backend) => {
   const { base, server, env } = await startHooks(t, backend, { HOOKS_MAX_BODY: String(LIMIT) })
   const token = await addProvider(base, 'ci')
   const wrong = secret('wrong-token')

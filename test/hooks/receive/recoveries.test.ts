@@ -58,7 +58,7 @@ async function untilLooked(github: GithubApi) {
   await until(() => looks(github) >= before + 2, 'two more looks')
 }
 
-await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
+await onPostgres(t, 'HOOKS_RECOVER', async (t, backend: Backend) => {
   const github = await startGithub(t, REPO)
   const hooks = await start(t, backend, schedule(github))
   const second = await start(t, backend, hooks.env)
@@ -112,7 +112,7 @@ await onPostgres(t, 'HOOKS_RECOVER', async (t: Test, backend: Backend) => {
   })
 })
 
-await onPostgres(t, 'HOOKS_RECOVER at the stop', async (t: Test, backend: Backend) => {
+await onPostgres(t, 'HOOKS_RECOVER at the stop', async (t, backend: Backend) => {
   const github = await startGithub(t, REPO)
   github.fault = () => true
   const hooks = await start(t, backend, schedule(github))
@@ -125,7 +125,7 @@ await onPostgres(t, 'HOOKS_RECOVER at the stop', async (t: Test, backend: Backen
   await until(() => looks(github) > 1, 'the next instance, without waiting for the claim')
 })
 
-await onPostgres(t, 'HOOKS_RECOVER without a token', async (t: Test, backend: Backend) => {
+await onPostgres(t, 'HOOKS_RECOVER without a token', async (t, backend: Backend) => {
   const github = await startGithub(t, REPO)
   const { HOOKS_RECOVER_GITHUB_TOKEN: _, ...env } = schedule(github)
   const database = await backend.env(t)

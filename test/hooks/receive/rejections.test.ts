@@ -40,7 +40,7 @@ async function counted(base: string) {
   )
 }
 
-await onPostgres(t, 'rejections', async (t: Test, backend) => {
+await onPostgres(t, 'rejections', async (t, backend) => {
   const newline = keepSecret('with-newline', `${SECRETS.chat}\n`)
   const { base, server, env } = await startHooks(t, backend, {
     HOOKS_CHAT_SECRET: newline,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
@@ -30,14 +30,13 @@ import {
 } from '../../helpers/hooks.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const OVERLAP_S = 3_600
 
 /** One way to prove who sends: how a provider is made, how it sends, how its secret is replaced. */
 type Way = {
-  readonly make: (base: string, name: string) => Promise<string>
-  readonly send: (base: string, name: string, secret: string) => Promise<number>
-  readonly shown: typeof tokenOf
+  make: (base: string, name: string) => Promise<string>
+  send: (base: string, name: string, secret: string) => Promise<number>
+  shown: typeof tokenOf
 }
 
 const WAYS: Readonly<Record<'signed' | 'token', Way>> = {

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import {
@@ -38,7 +38,6 @@ import { until } from '../../helpers/until.ts'
 // How a provider of a scheme is made, and how its secret is kept. What each scheme takes and refuses is in
 // test/hooks/receive/presets.test.ts.
 
-const [, postgres] = backends
 const { base, env, server } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
 })

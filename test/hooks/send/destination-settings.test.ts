@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { t, type Test } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import {
   addDestination,
@@ -40,7 +40,6 @@ const CLOSED = 'http://127.0.0.1:9/'
 type Shown = Readonly<Record<string, unknown>> & { version: string; headers: object }
 type Fields = Readonly<Record<string, string>>
 
-const [, postgres] = backends
 const { base, env, server } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: '127.0.0.1',
   GATEHOUSE_SECRET_KEY: secretKey(),

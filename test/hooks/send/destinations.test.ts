@@ -2,7 +2,7 @@ import { verify } from '@octokit/webhooks-methods'
 import { Webhook } from 'standardwebhooks'
 import { t, type Test } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   addDestination,
   destination,
@@ -38,7 +38,6 @@ const AT_A_TIME = 64
 /** What the health probe says while one is disabled. */
 const DISABLED = ['disabled after failures: 1 destination']
 
-const [, postgres] = backends
 const variables = { HOOKS_REPLAY_TARGETS: '127.0.0.1', GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, env, server } = await startHooks(t, postgres, variables)
 const api = apiOf(base)

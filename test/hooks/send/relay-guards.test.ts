@@ -1,10 +1,9 @@
 import { t } from 'tap'
 import { openPeer, refusedUpgrade, type Query } from '../../fixtures/forward-setup.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { rawExchange, request, type RawOptions } from '../../helpers/http.ts'
 import { addProvider, eventIds, startHooks, type Fields } from '../../helpers/hooks.ts'
 
-const [, postgres] = backends
 const QUERY: Query = { name: 'guards', target: 'http://localhost:3000/hook' }
 const HANDSHAKE = {
   Connection: 'Upgrade',

@@ -1,7 +1,7 @@
 import { verify } from '@octokit/webhooks-methods'
 import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   SECRETS,
   addProvider,
@@ -39,7 +39,6 @@ interface Answer {
 const START = '/events/replay'
 const JOBS = '/replay-jobs'
 const FINISHED = { state: 'finished' }
-const [, postgres] = backends
 /** Answers that the receiver holds back. */
 const held: (() => void)[] = []
 let isDown = false

@@ -2,7 +2,7 @@ import { verify } from '@octokit/webhooks-methods'
 import Stripe from 'stripe'
 import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
@@ -105,7 +105,6 @@ const receiver = await startReceiver(t, async (got, response) => {
   response.writeHead(good ? 204 : 401).end()
 })
 const { url, port } = receiver
-const [, postgres] = backends
 const { base, env } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
   HOOKS_REPLAY_TARGETS: `example.test, 127.0.0.1:${port}`,

@@ -55,7 +55,7 @@ await t.test('tags that a caller may not see', async (t) => {
 })
 
 /** Both answers are the same bytes with the same headers, whatever page is asked for. */
-async function likeNone(t: Test, { api }: Caller, queries: readonly string[]): Promise<void> {
+async function likeNone(t: Test, { api }: Caller, queries: readonly string[]) {
   for (const query of queries) {
     for (const method of ['GET', 'HEAD']) {
       const hidden = await api(method, `/tags/${HIDDEN}/links${query}`)
@@ -126,7 +126,7 @@ await t.test('what one may not see costs what it costs when it is not there', as
   }
 })
 
-async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string): Promise<void> {
+async function tagsCostNothing(t: Test, ask: Ask, ids: string, what: string) {
   const { listLinks: byTag } = listQueries
   const { listVisibleTags: listed } = tagQueries
   for (const after of ['', 'h-2']) {
@@ -176,7 +176,7 @@ async function listsCostNothing(
   ask: Ask,
   { ids, other }: { ids: string; other: string },
   what: string,
-): Promise<void> {
+) {
   const { searchLinks: find, countLinks: count } = listQueries
   for (const sort of ['slug', 'clicks']) {
     const none = { texts: ['%zzqq%'], owners: ['%zzqq%'], tags: ['none'] }
@@ -214,7 +214,7 @@ async function listsCostNothing(
   fewRows(t, await counted(''), `${what}: counts`)
 }
 
-function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string): void {
+function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string) {
   // The users are few here, and read whatever is hidden.
   const { users: _users, ...ofLinks } = rows
   const most = Math.max(0, ...Object.values(ofLinks))

@@ -25,7 +25,7 @@ const cyd = await links.user('cyd')
 const NOBODY = visitorAt(base, '')
 
 /** Lets the expiry of a link pass: it is set as time would have it. */
-async function expire(slug: string): Promise<void> {
+async function expire(slug: string) {
   await query('update links.links set expires_at = $2 where slug = $1', [slug, PAST])
   await query("select pg_notify('links_changed', $1)", [slug])
 }

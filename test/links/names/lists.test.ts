@@ -1,6 +1,6 @@
 import { t, type Test } from 'tap'
 import { encodeCursor } from '../../../kernel/cursor.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { makeLink, openLinks, slugsOf, visit, type Caller } from '../../helpers/links.ts'
 import { extent } from '../../helpers/program.ts'
 import { expectStatus, type Refusal } from '../../helpers/refusals.ts'
@@ -316,5 +316,5 @@ await t.test('a text that one link in fifty has, in the order of clicks', async 
 })
 
 await t.test('walks over many rows while others write', (t) =>
-  walksWhileOthersWrite(t, backends[1], { rows: 150, limit: 37, every: 2 }),
+  walksWhileOthersWrite(t, postgres, { rows: 150, limit: 37, every: 2 }),
 )

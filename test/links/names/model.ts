@@ -15,8 +15,8 @@ const NONE = '00000000-0000-4000-8000-000000000000'
 type Person = (typeof PEOPLE)[number]
 /** A link as the contracts describe it; people by their names, the primary owner first. */
 type Known = {
-  readonly id: string
-  readonly slug: string
+  id: string
+  slug: string
   tags: readonly string[]
   visibility: string
   owners: readonly Person[]
@@ -89,7 +89,7 @@ function play(model: Model, one: Step, slug: string, id: string): number {
  * says, and lists and tags show each of them what it says. When a sequence fails, the shortest one that does is
  * shown with its seed: GATEHOUSE_TEST_SEED=… repeats it.
  */
-export async function playModel(t: Test, backend: Backend, sequences: number): Promise<void> {
+export async function playModel(t: Test, backend: Backend, sequences: number) {
   const links = await startLinks(t, backend)
   const made = PEOPLE.map((name) => links.user(name, { admin: name === 'root' }))
   const users = new Map((await Promise.all(made)).map((user, at) => [PEOPLE[at], user]))
@@ -130,7 +130,7 @@ export async function playModel(t: Test, backend: Backend, sequences: number): P
     return call(by, ...calls[op])
   }
 
-  async function look(model: Model, by: Person): Promise<void> {
+  async function look(model: Model, by: Person) {
     const all = model.links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
     const isOwn = ({ owners }: Known) => by === 'root' || owners.includes(by)
     const own = await call(by, 'GET', '/links')

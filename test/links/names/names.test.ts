@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runOk, runCli } from '../../helpers/cli.ts'
 import {
   HTMX,
@@ -18,7 +18,6 @@ import {
 } from '../../helpers/links.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
 
-const [, postgres] = backends
 const links = await openPages(t)
 const { base, env, query } = links
 const ann = await links.user('ann')

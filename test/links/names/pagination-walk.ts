@@ -6,7 +6,7 @@ import { insertLinks, makeLink, startLinks, type StoredLink } from '../../helper
 import type { Env } from '../../helpers/program.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */
-export type Page = Readonly<Record<string, unknown>> & { readonly next_cursor: string | null }
+export type Page = Readonly<Record<string, unknown>> & { next_cursor: string | null }
 
 /** A list with the key that it is sorted by. */
 export type List = Readonly<Record<'path' | 'rows' | 'key', string>>
@@ -24,7 +24,7 @@ export async function walksWhileOthersWrite(
   t: Test,
   backend: Backend,
   { rows, limit, every }: { rows: number; limit: number; every: number },
-): Promise<void> {
+) {
   const links = await startLinks(t, backend, await stored(t, backend, rows))
   const root = await links.user('root', { admin: true })
   const bob = await links.user('bob')
@@ -34,7 +34,7 @@ export async function walksWhileOthersWrite(
   let made = 0
 
   /** Makes a link and removes one, near row `at`: on the page that is being read, or the next. */
-  async function disturb(at: number): Promise<void> {
+  async function disturb(at: number) {
     const near = Math.min(rows, Math.max(1, at) + ((made * 37) % Math.ceil(limit * 1.5)))
     const ahead = near - (near % 10) + DELETABLE
     const slug = `l-${padded(near)}-${made++}`

@@ -1,6 +1,6 @@
 import { t, type Test } from 'tap'
 import type { Api } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { embedded } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { makeLink, openLinks, startLinks, type Caller, type Link } from '../../helpers/links.ts'
 import { noFailureIn } from '../../helpers/outages.ts'
@@ -8,7 +8,6 @@ import { expectStatus, refuses } from '../../helpers/refusals.ts'
 import { extent } from '../../helpers/program.ts'
 import { randomOf } from '../../helpers/until.ts'
 
-const [embedded] = backends
 const WRITERS = 8
 const CALLS = extent({ short: 12, long: 60 })
 const SLUGS = ['aa', 'bb', 'cc', 'dd', 'ee']
@@ -50,7 +49,7 @@ const root = await first.user('root', { admin: true })
 const far = second.api(ann.token)
 const { query } = first
 
-function split<A extends { readonly status: number }>(answers: readonly A[], status: number) {
+function split<A extends { status: number }>(answers: readonly A[], status: number) {
   const good = answers.filter((answer) => answer.status === status)
   return [good, answers.filter((answer) => answer.status !== status)] as const
 }
@@ -139,7 +138,7 @@ await t.test('writers of the same links and tags', async (t: Test) => {
   const tokens = [...people, root, root].map(({ token }) => token)
   const statuses = new Map<number, number>()
   const surprises: string[] = []
-  async function writer(number: number): Promise<void> {
+  async function writer(number: number) {
     const random = randomOf(number + 1)
     const pick = <T>(values: readonly T[]): T => values[random(values.length)] as T
     const server = number % 2 === 0 ? first : second
@@ -194,7 +193,7 @@ await t.test('16 clients create links, with a token that was never seen', async 
   const statuses = new Set<number>()
   const unanswered = new Set(Array.from({ length: 16 }, (_, client) => client))
   let made = 0
-  async function create(client: number): Promise<void> {
+  async function create(client: number) {
     // Until everybody had an answer: those who come first must not keep the others waiting.
     while (unanswered.size > 0 || made < 100) {
       const slug = `made-${made++}`

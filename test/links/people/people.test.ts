@@ -20,7 +20,7 @@ const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const LAST_ADMIN = [409, 'LAST_ADMIN'] as const
 const TEXT = { 'content-type': 'text/plain' }
 
-type Users = { readonly users: readonly { id: string; email: string }[] }
+type Users = { users: readonly { id: string; email: string }[] }
 
 const links = await openPages(t)
 const { env } = links

@@ -24,7 +24,7 @@ const CROSS_SITE = { 'sec-fetch-site': 'cross-site' }
 
 type Row = Readonly<Record<'id' | 'name', string>> &
   Readonly<Record<'last_used_at' | 'expires_at', string | null>>
-type Made = Row & { readonly token: string }
+type Made = Row & { token: string }
 
 const links = await openPages(t)
 const ann = await links.user('ann')

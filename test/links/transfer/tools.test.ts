@@ -1,13 +1,13 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { makeLink, openLinks, type Caller } from '../../helpers/links.ts'
 import { callTool, errorOf, modern, type Endpoint } from '../../helpers/mcp.ts'
 import { refuseAll } from '../../helpers/refusals.ts'
 import { secret } from '../../helpers/secrets.ts'
 
-const env = await backends[1].env(t)
+const env = await postgres.env(t)
 const links = await openLinks(t, { ...env, LINKS_BASE_URL: 'https://go.example.com' })
 const url = `${links.base}/mcp/links`
 const ann = await links.user('ann')

@@ -176,7 +176,7 @@ await t.test('50 hosts a link and day, over both instances', async (t) => {
   const { id } = await makeLink(ann, 'crowded')
   const hosts = Array.from({ length: 40 }, (_, n) => `https://host-${n}.example.com/`)
   const others = hosts.map((host) => host.replace('host', 'far'))
-  async function come(at: string, from: readonly string[]): Promise<void> {
+  async function come(at: string, from: readonly string[]) {
     for (const referer of from) await visit(at, '/crowded', { headers: { referer } })
   }
   await come(base, hosts)

@@ -12,10 +12,10 @@ import { calm } from '../../helpers/notices.ts'
 import { walk } from '../names/pagination-walk.ts'
 
 type Report = {
-  readonly checked_links: readonly { slug: string; owners: readonly string[] }[]
-  readonly next_cursor: string | null
+  checked_links: readonly { slug: string; owners: readonly string[] }[]
+  next_cursor: string | null
 }
-type Told = { readonly service: string; readonly message: string; readonly url: string }
+type Told = { service: string; message: string; url: string }
 
 const links = await openPages(t, { LINKS_SCHEMES: 'tel' })
 const { env, query, value } = links
@@ -92,7 +92,7 @@ const pass = (hours: number) =>
                 missing_since = missing_since - interval '${hours} hours'`)
 
 /** Has the planned addresses that a condition chooses checked now. */
-async function checkWhere(condition: string): Promise<void> {
+async function checkWhere(condition: string) {
   const begun = await value('select clock_timestamp()::text')
   await query(`update links.health set due_at = now() where ${condition}`)
   const rest = `select count(*)::int from links.health

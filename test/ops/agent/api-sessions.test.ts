@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { calls, says, startModel } from '../../helpers/model.ts'
 import {
   ended,
@@ -18,7 +18,6 @@ import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const START = 'POST /api/v1/sessions/trigger'
 const JSON_TEXT = '{"prompt":"look"}'
@@ -47,9 +46,9 @@ const REFUSED: readonly Refusal[] = [
 ]
 
 type Detail = Session & {
-  readonly parent_session: Session | null
-  readonly child_sessions: readonly Session[]
-  readonly chain_cost: number
+  parent_session: Session | null
+  child_sessions: readonly Session[]
+  chain_cost: number
 }
 
 /** What stands in it stays as it is, a mark of reasoning, too. */

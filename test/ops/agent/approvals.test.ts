@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 import { t, type Test } from 'tap'
 import { processesWith } from '../../helpers/agents.ts'
 import { auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runCli, runOk } from '../../helpers/cli.ts'
 import { formCall, postForm } from '../../helpers/hooks.ts'
 import { countAnswers, leadsTo, request } from '../../helpers/http.ts'
@@ -22,7 +22,6 @@ import { calm } from '../../helpers/notices.ts'
 
 // Operations that wait for a person (decisions.md section 7): nothing runs without the yes, and all runs once.
 
-const [, postgres] = backends
 const KEY = secret('chat-key')
 const MARKER = 'STARTED_BY_GATEHOUSE'
 

@@ -2,13 +2,12 @@ import OpenAI from 'openai'
 import { t } from 'tap'
 import { openAgentOps } from '../../helpers/agents.ts'
 import { CHAT_KEY } from '../../helpers/alerts.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, refusal, says, startModel } from '../../helpers/model.ts'
 import { ended, startGate, startOps, type OpsServer, type Session } from '../../helpers/ops.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const ASKED = [{ role: 'user', content: 'Is all well?' }] as const
 
 /** The official client. It must not try a refusal again: each is looked at. */

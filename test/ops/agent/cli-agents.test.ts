@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { openOffers } from '../../../services/ops/agent/tools/offers.ts'
 import { claudeResult, openAgentOps, processesWith } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { legacy } from '../../helpers/mcp.ts'
 import {
@@ -24,7 +24,6 @@ import { until } from '../../helpers/until.ts'
 
 // Headless agents as processes, and the tools that they get.
 
-const [, postgres] = backends
 const state = await temporaryFolder(t, 'state')
 const key = secret('agent-key')
 const secrets = { ANTHROPIC_API_KEY: key, OPS_MODEL_KEY: secret('model-key') }

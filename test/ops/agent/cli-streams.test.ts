@@ -1,11 +1,10 @@
 import { join } from 'node:path'
 import { t } from 'tap'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { eventsOfSession, runSession, type Session } from '../../helpers/ops.ts'
 import { ROOT } from '../../helpers/program.ts'
 
-const [, postgres] = backends
 const ops = await openAgentOps(t, postgres)
 const { agent, lines } = ops
 const END = claudeResult()

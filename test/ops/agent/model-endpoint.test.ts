@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { meaningOf } from '../../../services/ops/agent/quirks/endpoint-errors.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   CHECK_SHOP,
   MODEL_KEY,
@@ -22,7 +22,6 @@ import { ended, eventsOfSession, outputOf, runSession, startOps } from '../../he
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const folder = await temporaryFolder(t, 'endpoint')
 const prices = join(folder, 'prices.json')
 const PRICES = {

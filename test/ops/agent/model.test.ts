@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, type ShownAlert } from '../../helpers/alerts.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   CHECK_SHOP,
   calls,
@@ -26,8 +26,6 @@ import {
 } from '../../helpers/ops.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'
-
-const [, postgres] = backends
 
 const TIER_1 =
   'escalate,list_services,read_alert,read_events,read_runbook,recall,record_event,remember,run_check'

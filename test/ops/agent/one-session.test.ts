@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../../helpers/alerts.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import {
   ended,
@@ -15,7 +15,6 @@ import {
 } from '../../helpers/ops.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const [gate, briefs] = [await startGate(t), await startBriefs(t)]
 const variables = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
 const one = await startOps(t, postgres, variables)

@@ -52,7 +52,7 @@ async function outcomes(session: number) {
 }
 
 /** A session as a server leaves it that was killed: a look of another one ends it. */
-async function crashed(): Promise<{ readonly id: number; readonly marker: string }> {
+async function crashed(): Promise<{ id: number; marker: string }> {
   const [row] = await query(
     `insert into ops.sessions (tier, model, status, trigger, started_at, heartbeat_at, holder, machine)
      values (3, 'none', 'running', 'manual', now(), now(), '0/0', $1) returning id::int, marker::text`,

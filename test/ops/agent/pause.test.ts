@@ -21,7 +21,7 @@ import { refuseAll } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 type Paused = Readonly<{ paused: boolean } & Record<'since' | 'by', string | null>>
-type Pause = { readonly investigations: Paused; readonly repairs: Paused }
+type Pause = { investigations: Paused; repairs: Paused }
 
 const GOES_ON = { paused: false, since: null, by: null }
 const NOTHING: Pause = { investigations: GOES_ON, repairs: GOES_ON }

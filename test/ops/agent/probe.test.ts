@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { failedOutcome, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
 import { startScheduler } from '../../../services/ops/agent/sessions/scheduler.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import {
   ended,
@@ -17,8 +17,6 @@ import { startReceiver } from '../../helpers/replays.ts'
 import { refuseRows, rollbacks } from '../../helpers/outages.ts'
 import { openTimedSessions, type RunnerParts } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
-
-const [, postgres] = backends
 
 await t.test('the session at the start', async (t) => {
   const env = await postgres.env(t)

@@ -1,11 +1,10 @@
 import { t } from 'tap'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { CHECK_SHOP, calls, startModelOps } from '../../helpers/model.ts'
 import { ended, runSession, sessionsOf } from '../../helpers/ops.ts'
 
-const [, postgres] = backends
 const BROWSER = { accept: 'text/html', 'sec-fetch-mode': 'navigate' }
 
 const { ops, play } = await startModelOps(t)

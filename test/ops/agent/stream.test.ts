@@ -1,4 +1,4 @@
-import { t, type Test } from 'tap'
+import { t } from 'tap'
 import { backends, onPostgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
@@ -24,7 +24,7 @@ const upTo = (last: number) => Array.from({ length: last }, (_, at) => at + 1)
 await onPostgres(
   t,
   'a session streams its lines as they come, then its end',
-  async (t: Test, backend) => {
+  async (t, backend) => {
     const gate = await startGate(t)
     const ops = await startOps(t, backend, { OPS_INVENTORY: gate.inventory })
     await gate.pass()

@@ -18,10 +18,10 @@ export const OPERATOR = { kind: 'operator' } as const
 
 /** What any runner with tools is made of. */
 export type RunnerParts = ToolOptions & {
-  readonly random: RandomBytes
-  readonly budgets: () => { readonly session: undefined; readonly day: undefined }
-  readonly maxTurns: () => number
-  readonly host: () => Promise<undefined>
+  random: RandomBytes
+  budgets: () => { session: undefined; day: undefined }
+  maxTurns: () => number
+  host: () => Promise<undefined>
 }
 
 /** Opens sessions in the test's own process, on PostgreSQL, by the runner that is made of these parts. */

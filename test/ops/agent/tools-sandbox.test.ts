@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { calls, says, startModel, type Call } from '../../helpers/model.ts'
 import { ended, inventoryFile, opsServer, runSession, startOps } from '../../helpers/ops.ts'
 import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
@@ -24,7 +24,6 @@ import { startServer } from '../../helpers/server.ts'
 import { useTools } from '../../helpers/tools.ts'
 import { deploymentParts, lacks } from '../../runner/system-parts.ts'
 
-const [, postgres] = backends
 const path = process.env['PATH'] ?? ''
 const noSandbox = lacks(deploymentParts.bubblewrap) || (!sandboxWorks() && 'bwrap is not allowed')
 const model = await startModel(t)

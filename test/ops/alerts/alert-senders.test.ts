@@ -9,7 +9,7 @@ import {
 } from '../../../services/ops/alerts/alerts/payload.ts'
 import { DELIVERIES, DISK_SPACE, TOPIC } from '../../fixtures/alert-deliveries.ts'
 import { CHAT_KEY, deliverAlert, sample } from '../../helpers/alerts.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
 import { request } from '../../helpers/http.ts'
 import { ended, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
@@ -18,7 +18,6 @@ import { secretKey } from '../../helpers/senders.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const SECRET = 'a secret of the configuration'
 
 function read(body: string) {

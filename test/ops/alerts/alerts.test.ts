@@ -10,7 +10,7 @@ import {
   type ShownAlert,
 } from '../../helpers/alerts.ts'
 import { answers } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../../helpers/model.ts'
 import {
@@ -26,8 +26,6 @@ import {
 } from '../../helpers/ops.ts'
 import type { Env } from '../../helpers/program.ts'
 import { until } from '../../helpers/until.ts'
-
-const [, postgres] = backends
 
 /** A server whose first session has ended, with sessions that a gate can hold up. */
 async function startAlerts(t: Test, env: Env) {

@@ -9,7 +9,7 @@ import { until } from '../../helpers/until.ts'
 
 // An incident is the newest firing of an alert: its page has all that is known of it.
 
-type Note = { readonly id: number; readonly at: string; readonly author: string; text: string }
+type Note = { id: number; at: string; author: string; text: string }
 type Shown = ShownAlert & { notes: readonly Note[] }
 
 const TRICK = 'down\n```\n# Not ours ![x](https://evil.example/x.png) @all <b>'

@@ -355,7 +355,7 @@ await t.test('what pages, alerts and the session itself say of it', async (t) =>
   })
   const { api, page, query } = ops
 
-  type Listed = { readonly id: number; readonly name: string; readonly state: string }
+  type Listed = { id: number; name: string; state: string }
   const listed = () => listOf<Listed>(ops, 'checks')
   const pageOf = async (name: string) =>
     page(`/checks/${(await listed()).find((check) => check.name === name)?.id}`)

@@ -9,7 +9,7 @@ import {
   type ShownAlert,
 } from '../../helpers/alerts.ts'
 import { answers, auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { leadsTo } from '../../helpers/http.ts'
 import { postForm } from '../../helpers/hooks.ts'
@@ -22,7 +22,6 @@ type Silence = Readonly<
   Record<'starts_at' | 'ends_at' | 'reason' | 'author', string> & { id: number; match: object }
 >
 
-const [, postgres] = backends
 const gate = await startGate(t)
 const briefs = await startBriefs(t)
 gate.open()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { CHAT_KEY, deliverAlert, startBriefs } from '../../helpers/alerts.ts'
 import { refusal } from '../../helpers/model.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import {
   beginByHand,
   ended,
@@ -16,7 +16,6 @@ import {
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const briefs = await startBriefs(t)
 const env = {
   OPS_CHAT_API_KEY: CHAT_KEY,

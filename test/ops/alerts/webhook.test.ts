@@ -36,7 +36,7 @@ function acknowledged(t: Test, { status, json }: Delivered, what: string) {
   t.same(Object.keys(json).toSorted(), Object.keys(body).toSorted(), what)
 }
 
-await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
+await onPostgres(t, 'the order of refusals', async (t, backend) => {
   const gate = await startGate(t)
   const unset = await startOps(t, backend, {
     ...(await backend.env(t)),
@@ -214,7 +214,7 @@ await onPostgres(t, 'the order of refusals', async (t: Test, backend) => {
   })
 })
 
-await onPostgres(t, 'a delivery that starts a session', async (t: Test, backend) => {
+await onPostgres(t, 'a delivery that starts a session', async (t, backend) => {
   const [gate, briefs] = [await startGate(t), await startBriefs(t)]
   const env = { OPS_CHAT_API_KEY: CHAT_KEY, OPS_INVENTORY: gate.inventory, ...briefs.env }
   const ops = await startOps(t, backend, env)

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { t } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runOk } from '../../helpers/cli.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { callTool, errorOf, modern, shownToken, type Endpoint } from '../../helpers/mcp.ts'
@@ -10,7 +10,6 @@ import { startReceiver } from '../../helpers/replays.ts'
 import { keepSecret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const env = await postgres.env(t)
 const shop = await startReceiver(t, (_, response) => void response.writeHead(200).end())
 const checks = [{ type: 'http', name: 'page', url: shop.url }]

@@ -2,14 +2,12 @@ import { createHash } from 'node:crypto'
 import { t } from 'tap'
 import { runCheck } from '../../../services/ops/watch/checks/run.ts'
 import { createRedact } from '../../../services/ops/redact.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { eventsOf, inventoryFile, startOps } from '../../helpers/ops.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
-
-const [, postgres] = backends
 
 const tokens = {
   backup: `${secret('beat')}-backup-0123456789`,

@@ -6,7 +6,7 @@ import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
 import { occurrenceAt } from '../../../services/ops/watch/mutes/windows.ts'
 import { answers, auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
@@ -19,14 +19,13 @@ import { listen } from './listen.ts'
 
 type Check = Readonly<
   Record<'id' | 'every_s', number> & Record<'state' | 'source' | 'beat_url', string>
-> & { readonly service: string; readonly name: string; readonly muted_until: string | null }
+> & { service: string; name: string; muted_until: string | null }
 type History = {
   uptime: Readonly<Record<string, number | null>>
   changes: readonly { id: number }[]
   older: number | null
 }
 
-const [, postgres] = backends
 const FRONT = { name: 'front', type: 'tcp', host: '127.0.0.1', port: 1 }
 const file = await inventoryFile(t, { services: [{ name: 'shop', checks: [FRONT] }] })
 const GATEHOUSE_SECRET_KEY = randomBytes(32).toString('base64')

@@ -16,7 +16,7 @@ import os from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { t, type Test } from 'tap'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { docker, framed, startEngine, type Engine } from '../engine.ts'
 import { request } from '../../helpers/http.ts'
 import { startProbe } from '../../helpers/ops.ts'
@@ -29,7 +29,6 @@ import { listen } from './listen.ts'
 
 // Checks of this machine and of its containers; those of the network have a file of their own.
 
-const [, postgres] = backends
 const key = secret('model-key')
 const { lookAt, env, base } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })
 
@@ -410,7 +409,7 @@ function replace<M extends object, K extends keyof M>(
   module: M,
   name: K,
   make: (usual: M[K]) => M[K],
-): void {
+) {
   const usual = module[name]
   module[name] = make(usual)
   syncBuiltinESMExports()

@@ -1,13 +1,12 @@
 import { t } from 'tap'
 import { auditOf } from '../../helpers/audit.ts'
-import { backends } from '../../helpers/backends.ts'
+import { postgres } from '../../helpers/backends.ts'
 import { FORM_TYPE } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { inventoryFile, startOps } from '../../helpers/ops.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
-const [, postgres] = backends
 const env = await postgres.env(t)
 /** What nobody may read there: names of checks, addresses and messages. */
 const inner = secret('inner')
