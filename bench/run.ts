@@ -1,5 +1,6 @@
 import { availableParallelism, cpus, totalmem } from 'node:os'
-import { makeServerTemplate, SHARED_POSTGRES } from '../test/helpers/postgres.ts'
+import { makeServerTemplate } from '../test/helpers/postgres.ts'
+import { SHARED_POSTGRES } from '../test/helpers/shared-postgres.ts'
 import type { Part } from './helpers/measure.ts'
 import { recycleLog, startBenchCluster } from './helpers/database.ts'
 import { HAS_WRK } from './helpers/wrk.ts'

@@ -26,7 +26,7 @@ const FILE_SECONDS = { short: 1_800, long: 3 * 3_600 }
 const FILES_A_PROCESS = { short: 8, long: 1 }
 /** Their files have a process each: they break what they run on, or set its umask. */
 const ALONE = ['test/faults/', 'test/deploy/']
-/** These have the longest files: started first, none of them runs alone at the end. */
+/** Those with the longest files, in this order: started first, none of them runs alone at the end. */
 const SLOW_FOLDERS = [
   'test/faults/',
   'test/db/',
@@ -34,6 +34,8 @@ const SLOW_FOLDERS = [
   'test/browser/',
   'test/ops/',
   'test/hooks/',
+  'test/house/',
+  'test/links/',
 ]
 
 const { values, positionals } = parseArgs({
@@ -116,8 +118,8 @@ function suiteFiles(): string[] {
     : ['test/**/*.test.ts']
   const found = globSync(patterns, { cwd: ROOT }).sort()
   const files = found.filter((file) => values.long || !file.startsWith('test/long/'))
-  const isSlow = (file: string): boolean => SLOW_FOLDERS.some((folder) => file.startsWith(folder))
-  return [...files.filter(isSlow), ...files.filter((file) => !isSlow(file))]
+  const slow = SLOW_FOLDERS.flatMap((folder) => files.filter((file) => file.startsWith(folder)))
+  return [...slow, ...files.filter((file) => !slow.includes(file))]
 }
 
 function runSuite(files: readonly string[]): Promise<readonly FileResult[]> {

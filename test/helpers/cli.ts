@@ -9,6 +9,7 @@ import { createLog } from '../../kernel/log.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { ENGINE_FLAGS, exitOf, runFolder, spawnProgram, type Env } from './program.ts'
 import { transcript } from './secrets.ts'
+import { overSocket } from './shared-postgres.ts'
 
 /** The words of a command line; a text has a space between them. */
 export type Words = string | readonly string[]
@@ -94,7 +95,7 @@ export async function runHere(
   }
   const log = createLog(stderr, () => new Date())
   const code = await runCommandLine(args, {
-    environment: { PATH: process.env['PATH'], HOME: runFolder(), ...env },
+    environment: { PATH: process.env['PATH'], HOME: runFolder(), ...overSocket(env) },
     input: stdin,
     output: createOutput({ stdout, stderr, terminal: false }),
     log,

@@ -21,10 +21,8 @@ import { migrate } from './cli.ts'
 import { freePort, type Owner } from './owner.ts'
 import { recordFolder, recordProcess, runFolder } from './program.ts'
 import { secret } from './secrets.ts'
+import { sharedUrl, socketOf } from './shared-postgres.ts'
 import { noteSeen, until } from './until.ts'
-
-/** Environment variable by which test/run.ts hands its cluster to every test file. */
-export const SHARED_POSTGRES = 'GATEHOUSE_TEST_POSTGRES_URL'
 
 /** The database of a shared cluster from which migrated ones are copied: a migration costs twice a start. */
 export const MIGRATED = 'template_migrated'
@@ -42,6 +40,8 @@ export type Databases = {
 /** A PostgreSQL cluster of our own, which a test may stop and start. */
 export type Cluster = Databases & {
   port: number
+  /** Its files, and its socket. */
+  folder: string
   /** `fast` ends connections and shuts down; `immediate` is a crash, recovered from at start. */
   stop(mode?: 'fast' | 'immediate'): Promise<void>
   /** Starts a stopped cluster on the same port and files. */
@@ -125,7 +125,7 @@ export async function startPostgres(
     await destroy()
     throw error
   }
-  return { ...databases, port, start, stop, destroy }
+  return { ...databases, port, folder, start, stop, destroy }
 }
 
 let shared: Promise<Databases> | undefined
@@ -159,8 +159,7 @@ export async function run(
   text: string,
   params: readonly postgres.ParameterOrJSON<never>[] = [],
 ): Promise<readonly postgres.Row[]> {
-  const given = sharedUrl()
-  const isShared = given !== undefined && new URL(url).host === new URL(given).host
+  const isShared = socketOf(url) !== undefined
   const sql = isShared ? keptConnections(url) : postgres(url, { ...CONNECTION, max: 1 })
   try {
     const rows = await sql.unsafe(text, [...params])
@@ -182,12 +181,8 @@ const kept = new Map<string, postgres.Sql>()
  */
 function keptConnections(url: string) {
   return kept.getOrInsertComputed(url, () =>
-    postgres(url, { ...CONNECTION, max: 5, idle_timeout: 0.2 }),
+    postgres(url, { ...CONNECTION, path: socketOf(url), max: 5, idle_timeout: 0.2 }),
   )
-}
-
-function sharedUrl() {
-  return process.env[SHARED_POSTGRES] || undefined
 }
 
 function databasesAt(admin: string): Databases {
@@ -257,7 +252,7 @@ export function startClusterProcess(
   const settings = [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
+    `unix_socket_directories=${folder}`,
     'max_connections=300',
     'fsync=on',
     // Shared memory in the folder of the cluster: what a crash leaves goes with it.

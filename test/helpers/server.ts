@@ -14,6 +14,7 @@ import { seedEmbedded } from './backends.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { ENGINE_FLAGS, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
+import { overSocket } from './shared-postgres.ts'
 
 const { version: VERSION }: { version: string } = JSON.parse(assetText('package.json'))
 
@@ -125,7 +126,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 /** A server's variables: free ports on loopback, a fresh data directory, and what the options have. */
 export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> {
   const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
-  return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
+  return overSocket({ ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env })
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { EMBEDDED_TEMPLATES } from '../helpers/backends.ts'
-import { SHARED_POSTGRES } from '../helpers/postgres.ts'
+import { SHARED_POSTGRES } from '../helpers/shared-postgres.ts'
 import {
   endOrphans,
   LONG_RUN,

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { SHARED_BROWSER, startChromium } from '../helpers/browser.ts'
 import { EMBEDDED_TEMPLATES, makeEmbeddedTemplates } from '../helpers/backends.ts'
 import { RUN_FOLDER, endOrphans } from '../helpers/program.ts'
-import { SHARED_POSTGRES, makeServerTemplate, startPostgres } from '../helpers/postgres.ts'
+import { makeServerTemplate, startPostgres } from '../helpers/postgres.ts'
+import { SHARED_POSTGRES, SHARED_SOCKET } from '../helpers/shared-postgres.ts'
 
 /**
  * Starts what test files share, hands it over in the environment, and ends it after `body`: the run's folder,
@@ -20,11 +21,14 @@ export async function withSharedParts<T>(
   // Types are stripped and code is compiled once a run, not at each of some hundred starts.
   process.env['NODE_COMPILE_CACHE'] = compiled
   try {
+    // PostgreSQL starts in processes of its own, meanwhile.
+    const templates = makeEmbeddedTemplates(folder)
     const cluster = await startPostgres()
     try {
       process.env[SHARED_POSTGRES] = cluster.url()
+      process.env[SHARED_SOCKET] = cluster.folder
       await makeServerTemplate(cluster)
-      process.env[EMBEDDED_TEMPLATES] = await makeEmbeddedTemplates(folder)
+      process.env[EMBEDDED_TEMPLATES] = await templates
       return browser ? await withChromium(() => body(folder)) : await body(folder)
     } finally {
       await cluster.destroy()

@@ -58,7 +58,7 @@ export const BY_NAME: Described = {
   query: Type.Object({ token: Type.Optional(Type.String()) }),
   bodyTypes: ['application/json', '*/*'],
   replies: { ...HANDSHAKES, ...STORED },
-  refusals: [...RECEIVER.refusals, 401],
+  refusals: [...RECEIVER.refusals, 401, 405],
 }
 
 export const BY_PATH: Described = {
@@ -69,7 +69,7 @@ export const BY_PATH: Described = {
   params: { name, token: Type.String() },
   bodyTypes: ['application/json', '*/*'],
   replies: { ...HANDSHAKES, ...STORED },
-  refusals: [...RECEIVER.refusals, 401],
+  refusals: [...RECEIVER.refusals, 401, 405],
 }
 
 export const SIGNED: Described = {
