@@ -33,6 +33,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
   401: 'The signature or the token is missing, malformed, stale or wrong',
   403: 'Not for this caller; or the provider is disabled, or its token or signature is wrong',
   404: 'It does not exist, or is not configured',
+  405: 'The operator has chosen other methods',
   409: 'Too many replay jobs run, or destinations are there; or the name is taken',
   412: 'It has changed since the version in If-Match; nothing was changed',
   413: 'The body is too large',

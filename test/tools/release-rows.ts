@@ -27,19 +27,12 @@ import { FIXTURE_KEY, SHOPIFY_SECRET, shopifyHeaders } from '../fixtures/databas
 const receiver = await startReceiver(t, ({ path }, response) => {
   response.writeHead(path === '/down' ? 503 : 200).end('taken')
 })
+const seen = { category: 'timing', service: 'shop', observation: 'It takes a minute to start.' }
 const model = await startModel(t, ({ step }) => {
   if (step === 0) return calls(['run_check', { service: 'shop', check: 'port' }])
   if (step > 1) return says('The shop does not answer on its port.')
   return calls(
-    [
-      'save_memory',
-      {
-        category: 'quirk',
-        service: 'shop',
-        observation: 'It takes a minute to start.',
-        confidence: 0.8,
-      },
-    ],
+    ['remember', seen],
     ['run_operation', { service: 'shop', operation: 'restart', reason: 'it does not answer' }],
     ['run_operation', { service: 'shop', operation: 'look', reason: 'to see what it says' }],
   )
