@@ -252,7 +252,8 @@ export function startClusterProcess(
   const settings = [
     `port=${port}`,
     'listen_addresses=127.0.0.1',
-    `unix_socket_directories=${folder}`,
+    // A small disk that is full has no room for a socket.
+    `unix_socket_directories=${on === undefined ? folder : ''}`,
     'max_connections=300',
     'fsync=on',
     // Shared memory in the folder of the cluster: what a crash leaves goes with it.
