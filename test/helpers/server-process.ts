@@ -11,6 +11,7 @@ import {
   type ServerOptions,
   type TestServer,
 } from './server.ts'
+import { overSocket } from './shared-postgres.ts'
 import { transcript } from './secrets.ts'
 
 /** What to start, and how. */
@@ -45,10 +46,13 @@ const LINES_TOLD = 1_000
  * stderr when it ends before. It is stopped with the test; having crashed by then fails the test.
  */
 export async function startServerProcess(t: Owner, options: ProcessOptions = {}) {
-  const env = await serverEnv(t, options)
+  let env = await serverEnv(t, options)
   const args = ['serve', ...(options.services ?? []), ...(options.flags ?? [])]
-  // Another program has its own way to a fresh database, which is then to be tested.
-  if (options.program === undefined) await seedEmbedded(env)
+  // Another program may run where the socket is not, and its own way to a fresh database is to be tested.
+  if (options.program === undefined) {
+    env = overSocket(env)
+    await seedEmbedded(env)
+  }
   const child = spawnProgram(args, env, options.program)
   const exited = exitOf(child)
   let [stdout, asked, over] = ['', options.mayExit === true, false]

@@ -55,7 +55,7 @@ export type TestServer = {
  * of a process (signals, a crash, flags, memory, an environment for children) has `startServerProcess`.
  */
 export async function startServer(t: Owner, options: ServerOptions = {}): Promise<TestServer> {
-  const environment = await serverEnv(t, options)
+  const environment = overSocket(await serverEnv(t, options))
   for (const name of Object.keys(environment)) {
     if (name in VARIABLES || PLACES.has(name)) continue
     // Redacted like our own secrets. An agent gets them from the environment of this process.
@@ -126,7 +126,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 /** A server's variables: free ports on loopback, a fresh data directory, and what the options have. */
 export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> {
   const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
-  return overSocket({ ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env })
+  return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
