@@ -132,6 +132,8 @@ function replace(list, { results, rows }) {
 function prepend(list, { rows }) {
   markFresh(list, rows)
   const body = list.querySelector('tbody')
+  // The position is read before the rows, so that a list may have some of what is newer.
+  for (const { dataset } of rows) body.querySelector(`tr[data-id="${dataset.id}"]`)?.remove()
   body.prepend(...rows)
   const most = Number(list.dataset.max ?? Infinity)
   while (body.childElementCount > most) body.lastElementChild.remove()

@@ -125,6 +125,11 @@ await t.test('the dashboard follows events without reload', async (t) => {
     t.equal(await time.getAttribute('datetime'), received_at)
     t.same(await untilRows(3), [id, second.id, ack.id])
     t.equal(await textOf(page.locator(`tr[data-id="${id}"] .verify`)), 'verified')
+
+    // A page knows how far the stream was before it read its rows: some of them may be newer.
+    await page.locator('#recent').evaluate((list) => list.setAttribute('data-position', '0'))
+    const third = await send(base, 'generic/live', '{}')
+    t.same(await untilRows(4), [third.id, id, second.id, ack.id], 'each row once')
   })
 
   await t.test('the live row is the one that a reload shows', async (t) => {
