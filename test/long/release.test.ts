@@ -145,6 +145,8 @@ const noForeign =
   unpackDebian(foreign, LIBRARIES, DEBIAN_NAMES[other])
 await t.test(`the executable for ${other}`, { skip: noForeign ?? false }, async (t) => {
   copyFileSync(emulator(other) ?? '', join(foreign, 'emulator'))
+  // A package that is only unpacked has not made its folders yet.
+  mkdirSync(join(foreign, 'usr/local/bin'), { recursive: true })
   const artefact = executableOn(foreign, other, ['/emulator'])
   // The embedded database is too slow for its own deadlines where each instruction is emulated.
   await liveOn(t, { ...artefact, env: await postgres.env(t), kept: undefined })
