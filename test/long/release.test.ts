@@ -9,7 +9,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, join } from 'node:path'
 import { t } from 'tap'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
 import {
@@ -227,7 +227,6 @@ function executableOn(root: string, kind: Architecture, starter: readonly string
   return {
     ...onRoot(root, [...starter, '/usr/local/bin/gatehouse']),
     install(isNext) {
-      mkdirSync(dirname(file), { recursive: true })
       const { executable } = isNext ? second : first
       copyFileSync(executable[kind], file)
       chmodSync(file, 0o755)
