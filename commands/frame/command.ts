@@ -269,7 +269,7 @@ export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** What a session asks for, or what holds it back, none of its programs may decide. */
+/** Throws in a program that a session has started: it must not decide what its session asks for. */
 export function refuseSessions(): void {
   if (!isMarked()) return
   throw forbidden('a program that a session or an operation has started may not do this')

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Definition } from '../../db/ops/watch/checks.ts'
 import type { MuteScope } from '../../db/ops/watch/mutes.ts'
 import { parseObject } from '../../kernel/json.ts'
@@ -155,8 +154,7 @@ export const commands = [
     check: (call) => void readNew(call),
     async run(call, tools) {
       const { service, check } = readNew(call)
-      const owned = { ...toolsOf(tools), random: randomBytes }
-      const { id, token } = await addCheck(owned, { service, check }, tools.now())
+      const { id, token } = await addCheck(toolsOf(tools), { service, check }, tools.now())
       tools.output.err(`${service}/${call.args.name} runs from now on`)
       if (token !== null) printAddress(tools, token)
       if (call.flags.json) await printCheck(tools, id, true)
