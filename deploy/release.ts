@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import {
   existsSync,
   mkdirSync,
@@ -28,12 +29,19 @@ refuseOtherFiles()
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
 const work = mkdtempSync(join(target, '.release-'))
-process.on('exit', () => rmSync(work, { recursive: true, force: true }))
+/** The process group of the build that runs; it has the programs that the build starts, too. */
+let building: number | undefined
+process.on('exit', () => {
+  if (building !== undefined) process.kill(-building, 'SIGKILL')
+  // What was killed may still close its files.
+  rmSync(work, { recursive: true, force: true, maxRetries: 10 })
+})
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 
 const own = ownArchitecture()
 const other = ARCHITECTURES.filter((kind) => kind !== own)
-const [first, second] = [buildIn('first'), buildIn('second')]
+const first = await buildIn('first')
+const second = await buildIn('second')
 refuseDifferences(first, second)
 for (const name of filesOf(first)) renameSync(join(first, name), join(target, fileName(name)))
 writeFileSync(join(target, `gatehouse-${version}.cdx.json`), billOfMaterials())
@@ -54,16 +62,21 @@ function refuseOtherFiles(): void {
 }
 
 /** Builds everything into a folder of its own; gives its path. */
-function buildIn(name: string): string {
+async function buildIn(name: string): Promise<string> {
   const folder = join(work, name)
   mkdirSync(folder)
   const kinds = [own, ...other].flatMap((kind) => ['--arch', kind])
   const flags = ['--deb', '--npm', '--image', ...kinds]
   const build = ['--disable-warning=ExperimentalWarning', 'deploy/build.ts', ...flags]
-  execFileSync(process.execPath, [...build, join(folder, 'gatehouse')], {
+  const child = spawn(process.execPath, [...build, join(folder, 'gatehouse')], {
     cwd: ROOT,
     stdio: ['ignore', 'ignore', 'inherit'],
+    detached: true,
   })
+  building = child.pid
+  const [code] = await once(child, 'exit')
+  building = undefined
+  if (code !== 0) throw new Error(`the ${name} build has failed`)
   return folder
 }
 

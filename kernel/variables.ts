@@ -201,7 +201,7 @@ export function duration(min: number, max: number, limits: string): Reading<numb
 
 /** Some of a few words. */
 export function someOf<const T extends string>(...words: readonly T[]): Reading<readonly T[]> {
-  return accepted(`of ${words.join(', ')}, with commas`, (text) => {
+  return accepted(`any of ${words.join(', ')}, with commas`, (text) => {
     const chosen = text.split(',').map((word) => words.find((known) => known === word))
     return chosen.includes(undefined) ? undefined : chosen.filter((word) => word !== undefined)
   })

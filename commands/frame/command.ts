@@ -259,7 +259,8 @@ export function readFields<T>(read: () => T, args: readonly string[] = []): T {
     if (!(error instanceof Fault)) throw error
     const [field = ''] = error.message.split(' ', 1)
     if (error.field !== field) throw new UsageError(error.message)
-    const reason = error.message.slice(field.length).replace(/\.$/, '')
+    // A flag has no null: where a value can be cleared, an empty text does it.
+    const reason = error.message.slice(field.length).replace(/(, or null)?\.?$/, '')
     throw new UsageError(shown(field) + reason.replace(/\b[a-z]+(_[a-z]+)+\b/g, shown))
   }
 }
@@ -269,7 +270,7 @@ export class UsageError extends Error {
   override name = 'UsageError'
 }
 
-/** What a session asks for, or what holds it back, none of its programs may decide. */
+/** Throws in a program that a session has started: it must not decide what its session asks for. */
 export function refuseSessions(): void {
   if (!isMarked()) return
   throw forbidden('a program that a session or an operation has started may not do this')

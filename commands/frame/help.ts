@@ -12,7 +12,7 @@ import {
 import { commandsPage, settingsPage } from './man-pages.ts'
 import { table } from './output.ts'
 import { withFlags } from './parse.ts'
-import { CONFIGURATION, listText, settings, usageText, wrapped } from './usage.ts'
+import { configurationLines, listText, settings, usageText } from './usage.ts'
 
 export const commands = [
   command({
@@ -92,7 +92,7 @@ More   gatehouse help hooks        or links, ops, house: all commands of one
 /** Every variable with its flag, default and accepted form. */
 function settingsText() {
   const head = ['VARIABLE', 'FLAG', 'DEFAULT', 'ACCEPTED']
-  return [...wrapped(CONFIGURATION), ...table(head, settings())].join('\n')
+  return [...configurationLines(), ...table(head, settings())].join('\n')
 }
 
 /**

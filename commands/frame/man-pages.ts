@@ -1,12 +1,12 @@
 import type { Command } from './command.ts'
 import { flagOf, variableOf, VARIABLE_NAMES, type VariableName } from './configuration.ts'
-import { partsOf, usageLine } from './usage.ts'
+import { partsOf, usageParts } from './usage.ts'
 
 /** The man page gatehouse(1) in troff, made of the table of commands. */
 export function commandsPage(rows: readonly Command[], version: string): string {
   const commandLines = rows.flatMap((row) => [
     '.SS',
-    roff(usageLine(row)),
+    roff(usageParts(row).join(' ')),
     roff(row.summary),
     ...partsOf(row).flatMap(([part, summary]) => ['.TP', roff(part), roff(summary)]),
   ])

@@ -57,9 +57,9 @@ export function table(
 ): readonly string[] {
   // A newline in a cell would fake a row.
   const lines = [head, ...rows.map((row) => row.map(escapeControls))]
+  // Not `Math.max(...lengths)`: a call takes no more than some 100,000 arguments.
   const widths = head.map((_, at) => {
-    const lengths = lines.map((line) => line[at]?.length ?? 0)
-    return Math.max(...lengths)
+    return lines.reduce((width, line) => Math.max(width, line[at]?.length ?? 0), 0)
   })
   return lines.map((line) => {
     const cells = line.map((cell, at) => cell.padEnd(widths[at] ?? 0))

@@ -2,7 +2,7 @@ import type { Command, Flags } from './command.ts'
 import { flagOf, variableOf, VARIABLE_NAMES } from './configuration.ts'
 import { isValue } from './parse.ts'
 
-export const CONFIGURATION =
+const CONFIGURATION =
   'Settings (flag over environment file over environment over default; ' +
   '--env-file FILE or GATEHOUSE_ENV_FILE names the file, which is re-read when it changes):'
 const WIDTH = 96
@@ -11,12 +11,12 @@ const TERMINAL = 80
 /** A longer left column has its text below itself. */
 const MAX_LEFT = 34
 
-/** How a command is called, with all of its arguments and flags. */
-export function usageLine({ name, args = {}, flags = {}, passes }: Command) {
+/** How a command is called, with all of its arguments and flags; a flag and its value are one part. */
+export function usageParts({ name, args = {}, flags = {}, passes }: Command): readonly string[] {
   const words = Object.values(args).map(({ shown }) => shown)
   const optional = Object.entries(flags).map((named) => `[${shownFlag(named)}]`)
   if (passes !== undefined) optional.push(`[${passes.shown}]`)
-  return ['gatehouse', name, ...words, ...optional].join(' ')
+  return ['gatehouse', name, ...words, ...optional]
 }
 
 /** Help on a command, with what each argument and flag means; of several, a line each. */
@@ -36,7 +36,7 @@ export function listText(rows: readonly Command[]): string {
 
 function usageOf(row: Command) {
   const lines = columns(partsOf(row), WIDTH).map((line) => `  ${line}`)
-  return [...wrapped(usageLine(row)), `  ${row.summary}`, ...lines].join('\n')
+  return [...filled(usageParts(row), WIDTH, '    '), `  ${row.summary}`, ...lines].join('\n')
 }
 
 /** Two columns, the second of which goes on below itself. */
@@ -44,7 +44,7 @@ function columns(rows: readonly (readonly [string, string])[], width: number): r
   const longest = Math.max(0, ...rows.map(([left]) => left.length))
   const indent = Math.min(longest, MAX_LEFT) + 2
   return rows.flatMap(([left, text]) => {
-    const lines = fill(text, width - indent)
+    const lines = filled(text.split(' '), width - indent)
     const isOver = left.length > MAX_LEFT
     const first = isOver ? [left] : [`${left.padEnd(indent)}${lines[0] ?? ''}`]
     const rest = lines.slice(isOver ? 0 : 1).map((line) => ' '.repeat(indent) + line)
@@ -52,13 +52,19 @@ function columns(rows: readonly (readonly [string, string])[], width: number): r
   })
 }
 
-/** A text in lines of a width. */
-function fill(text: string, width: number): readonly string[] {
-  const lines = ['']
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) ?? ''
-    if (line !== '' && line.length + word.length >= width) lines.push(word)
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`
+/** What stands above the list of settings, in lines of the terminal's width. */
+export function configurationLines(): readonly string[] {
+  return filled(CONFIGURATION.split(' '), WIDTH, '    ')
+}
+
+/** Words in lines of a width; the lines after the first are indented. */
+function filled(words: readonly string[], width: number, indent = ''): readonly string[] {
+  const lines: string[] = []
+  for (const word of words) {
+    const line = lines.at(-1)
+    if (line === undefined) lines.push(word)
+    else if (line.length + word.length >= width) lines.push(indent + word)
+    else lines[lines.length - 1] = `${line} ${word}`
   }
   return lines
 }
@@ -87,17 +93,4 @@ export function settings() {
     const shown = flag === undefined ? '(no flag)' : `--${flag}`
     return [name, shown, fallback, form] as const
   })
-}
-
-/** A text in lines of the terminal's width; the lines after the first are indented. */
-export function wrapped(text: string): readonly string[] {
-  const lines: string[] = []
-  // A flag and its value stay together.
-  for (const word of text.match(/\[[^\]]*\]|\S+/g) ?? []) {
-    const line = lines.at(-1)
-    if (line !== undefined && line.length + word.length < WIDTH) {
-      lines[lines.length - 1] = `${line} ${word}`
-    } else lines.push(lines.length === 0 ? word : `    ${word}`)
-  }
-  return lines
 }

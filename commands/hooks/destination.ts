@@ -104,7 +104,13 @@ export const commands = [
     args: SET_ARGS,
     flags: SET_FLAGS,
     needs: 'database',
-    check: (call) => void readUpdate(call, { url: 'https://example.com/' }),
+    check(call) {
+      const given = Object.values(call.flags)
+      if (given.every((one) => one === undefined || one === false)) {
+        throw new UsageError('Missing a setting')
+      }
+      readUpdate(call, { url: 'https://example.com/' })
+    },
     async run(call, tools) {
       const { name } = call.args
       const present = await findDestination(tools.db, name)

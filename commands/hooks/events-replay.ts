@@ -24,7 +24,7 @@ const ARGS = {
 const FLAGS = {
   to: value('URL', 'the target, else the default one', accepted(TARGET_FORM, parseTarget)),
   ...FILTER_FLAGS,
-  // Of the last 24h would be other events once they were counted.
+  // Not a duration, such as 24h: it would choose other events than the dry run counted.
   since: { ...FILTER_FLAGS.since, summary: 'only events from this time or id on' },
   'dry-run': { summary: 'count the events that the filter chooses, and send nothing' },
   'highest-id': { ...ID, summary: 'the highest event to send, as the dry run gave it' },

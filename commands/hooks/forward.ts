@@ -112,7 +112,7 @@ function readProgram(text: string): string | undefined {
 interface Recipient {
   /** What the server lists of it, without secrets. */
   shown: string
-  /** Its part of the usual name. */
+  /** Its part of the default name. */
   place: string
   attempts: (cut: AbortSignal, output: Output) => Attempt
 }

@@ -43,7 +43,7 @@ const FLAGS = {
   json: JSON_FLAG,
 }
 
-/** `gatehouse recover …`: 1 when something was not looked up, or not asked for. */
+/** `gatehouse recover …`: it fails when something was not looked up, or not asked for. */
 export const commands = [
   command({
     name: 'recover github',

@@ -42,7 +42,7 @@ const FLAGS = {
   'sign-in-address': value('HOST:PORT', 'where that listens', HOST_AND_PORT),
   portal: value('URL', "the address of Authelia's page", PORTAL),
   database: {
-    ...secretFlag('the URL of PostgreSQL; without it the embedded database'),
+    ...secretFlag('the URL of PostgreSQL, in place of the embedded database'),
     ...databaseUrl,
   },
   'model-key': secretFlag('the key of --ops-model-url'),

@@ -113,8 +113,8 @@ export async function openProgram(options: ProgramOptions, stop: AbortSignal) {
 }
 
 /**
- * Prepares the database and opens all services. Gives the file of a new key. While the database is out of reach, links are
- * served from their snapshot if there is one.
+ * Prepares the database and opens all services. Gives the file of a new key. While the database is
+ * out of reach, links are served from their snapshot if there is one.
  */
 async function openServices(
   running: Services,

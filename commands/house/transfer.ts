@@ -129,12 +129,13 @@ export const commands = [
       refuseUnknownMigration(file, contents)
       const { made_at } = contents
       const work = async (db: Database, progress: Progress) => {
-        const loaded = await restore(db, file, contents, progress)
+        const loaded = await restore(db, file, contents, tools.config, progress)
         const migrated = await migrate(db)
         const unreadable = await describeUnreadable(db, boxOf(tools))
         return { ...loaded, migrated, unreadable }
       }
-      const restored = await alone(tools, 'restore', restoreProblem, work)
+      const problemOf = (error: unknown) => restoreProblem(error, tools.config)
+      const restored = await alone(tools, 'restore', problemOf, work)
       const { tables, wasThere, migrated, unreadable } = restored
       reportTables(tables, { made_at, was_there: wasThere, migrated, unreadable }, json, output)
       for (const name of migrated) output.err(`applied ${name}`)
@@ -190,11 +191,15 @@ function refuseUnknownMigration(file: string, { version, migrations }: Contents)
   )
 }
 
-function restoreProblem(error: unknown): string | undefined {
+function restoreProblem(error: unknown, config: ConfigSource): string | undefined {
   if (!(error instanceof NotEmpty)) return undefined
-  const ways = 'set GATEHOUSE_DATA_DIR to a new folder, or move "pg" out of this one'
   const problem = `a backup is restored into an empty database, but ${error.message}`
-  return `${problem}: ${ways}; nothing was changed`
+  return `${problem}: ${wayToAnEmptyDatabase(config)}; nothing was changed`
+}
+
+function wayToAnEmptyDatabase({ current }: ConfigSource): string {
+  if (current.DATABASE_URL !== undefined) return 'name an empty database in DATABASE_URL'
+  return 'set GATEHOUSE_DATA_DIR to a new folder, or move "pg" out of this one'
 }
 
 /** Loads the backup at the migrations that it was made at. */
@@ -202,6 +207,7 @@ async function restore(
   db: Database,
   file: string,
   contents: Contents,
+  config: ConfigSource,
   progress: Progress,
 ): Promise<Loaded> {
   const level = contents.migrations.length
@@ -210,7 +216,7 @@ async function restore(
     throw new Error(
       'the database was made by a newer version than the backup ' +
         `(migration ${applied} and ${level}): ` +
-        'set GATEHOUSE_DATA_DIR to a new folder; nothing was changed',
+        `${wayToAnEmptyDatabase(config)}; nothing was changed`,
     )
   }
   await migrate(db, level)

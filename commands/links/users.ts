@@ -11,7 +11,7 @@ import {
 } from '../../services/links/people/users/accounts.ts'
 import { refuseGroup } from '../../services/links/people/users/added-groups.ts'
 import { checkTransfer, transferUser } from '../../services/links/names/members/user-transfer.ts'
-import { command, JSON_FLAG, readFields, text, value } from '../frame/command.ts'
+import { command, JSON_FLAG, readFields, text, value, type Call } from '../frame/command.ts'
 import { printRows } from '../frame/output.ts'
 import type { Database } from '../../db/client.ts'
 import { memberQueries, type Places } from '../../db/links/names/members.ts'
@@ -25,10 +25,15 @@ import {
   TokenForm,
 } from '../../services/links/people/tokens/changes.ts'
 
+const EMAIL = text('EMAIL', 'the e-mail address of the user')
+const ADD_ARGS = { email: EMAIL }
+const ADD_FLAGS = {
+  name: text('NAME', 'the name that people see'),
+  admin: { summary: 'an admin may change every link' },
+}
+
 /** All of them: the list is printed at once. */
 const MAX_USERS = Number.MAX_SAFE_INTEGER
-
-const EMAIL = text('EMAIL', 'the e-mail address of the user')
 
 const scope = oneOf('full', 'read', 'create')
 
@@ -42,15 +47,12 @@ export const commands = [
   command({
     name: 'user add',
     summary: 'add somebody who has links',
-    args: { email: EMAIL },
-    flags: {
-      name: text('NAME', 'the name that people see'),
-      admin: { summary: 'an admin may change every link' },
-    },
+    args: ADD_ARGS,
+    flags: ADD_FLAGS,
     needs: 'database',
-    async run({ args: { email }, flags: { name, admin } }, tools) {
-      const role = admin ? 'admin' : 'user'
-      const user = await createUser(tools, validate(NewUser, { email, name, role }), tools.now())
+    check: (call) => void readNewUser(call),
+    async run(call, tools) {
+      const user = await createUser(tools, readNewUser(call), tools.now())
       const next = `gatehouse token create ${user.email}`
       tools.output.err(`${user.email} is a user now; create a token with: ${next}`)
     },
@@ -180,6 +182,13 @@ export const commands = [
     },
   }),
 ]
+
+/** The user that a call describes. */
+function readNewUser({ args, flags }: Call<typeof ADD_ARGS, typeof ADD_FLAGS>): NewUser {
+  const { name, admin } = flags
+  const fields = { ...args, name, role: admin ? 'admin' : 'user' }
+  return readFields(() => validate(NewUser, fields), Object.keys(args))
+}
 
 /** What the flags ask for. */
 function requestOf(flags: TokenFlags, now: Date) {

@@ -23,7 +23,7 @@ export const commands = [
     async run({ args: { name }, flags }, tools) {
       const { config, addresses, output } = tools
       const wanted = { name, may_start: flags.allow === 'start' }
-      const token = await addAssistant(tools, wanted, new Date())
+      const token = await addAssistant(tools, wanted, tools.now())
       const base = serviceUrl('ops', config, addresses) ?? 'http://HOST'
       output.err(`${name} added. Client configuration, with the token below for TOKEN:`)
       output.err(clientConfiguration(base, 'ops', 'TOKEN'))

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import type { Definition } from '../../db/ops/watch/checks.ts'
 import type { MuteScope } from '../../db/ops/watch/mutes.ts'
 import { parseObject } from '../../kernel/json.ts'
@@ -56,6 +55,50 @@ import {
 import { serviceUrl } from '../frame/configuration.ts'
 import { DONE, FAILED, printRows } from '../frame/output.ts'
 import { followSecrets } from '../house/secrets.ts'
+
+/** What members are for, where their schema does not say it; docs/checks.md has all of each. */
+const MEMBER_SUMMARIES: Readonly<Record<string, string>> = {
+  every: 'how often it runs, such as 10s, 5m or 24h; 60s without it',
+  timeout_s: 'seconds after which a run has failed, 60 at most; 10 without it',
+  retries: 'how often a bad result is tried again before it counts; 1 without it',
+  level: 'info, warning or critical: of the event when it fails',
+  runbook: 'the name of the runbook that a session reads when it is not ok',
+  method: 'the method of the request, GET without it',
+  headers: 'headers of the request',
+  body: 'the body of the request',
+  status: 'the status that is expected, such as 200 or 200-299; 200-399 without it',
+  contains: 'a text that the answer must have',
+  pattern: 'texts that follow each other in the answer, with * between them',
+  members: 'a member that the JSON must have, such as db.state=up',
+  max_ms: 'milliseconds that an answer may take',
+  days: 'days for which the certificate must still be valid',
+  ca: "the path of a PEM file of the authorities that are trusted, in place of the system's",
+  insecure: 'take any certificate',
+  redirects: 'how many redirects are followed, 10 without it',
+  lenient: 'take answers that break the rules of HTTP in ways that browsers bear',
+  port: 'the port that it connects to',
+  send: 'a text that it sends first',
+  record: 'the type of the record, such as MX; A and AAAA without it',
+  value: 'the value that the name server must know',
+  server: "the name server that is asked, the system's without it",
+  match: 'a text that the command line of the process has',
+  program: 'the name or the path of the executable',
+  min: 'how many processes must run, 1 without it',
+  max: 'how many processes may run',
+  max_percent: 'how much may be used, in percent',
+  max_per_cpu: 'the load of five minutes that each processor may have, 4 without it',
+  max_age_s: 'how old the file may be, in seconds',
+  min_bytes: 'how large the file must be',
+  exists: 'it is enough that the file is there',
+  socket: 'the path of the socket of Docker or Podman',
+  log_lines: 'how many lines of the log a failure quotes, 3 without it',
+  period: 'how often its job calls, such as 5m, 1h or 1d',
+  cron: 'when its job begins, as in a crontab, in place of --period',
+  tz: 'the time zone of --cron, such as Europe/Berlin; UTC without it',
+  grace: 'how much later its job may call, 5m without it',
+  token: 'the secret part of the address that its job calls; it is made here without it',
+  token_sha256: 'the SHA-256 of that token, 64 digits of hex',
+}
 
 const CHECK_ARGS = { check: text('SERVICE/NAME', 'a check, as checks list shows it') }
 const MEMBERS = membersOf()
@@ -155,8 +198,7 @@ export const commands = [
     check: (call) => void readNew(call),
     async run(call, tools) {
       const { service, check } = readNew(call)
-      const owned = { ...toolsOf(tools), random: randomBytes }
-      const { id, token } = await addCheck(owned, { service, check }, tools.now())
+      const { id, token } = await addCheck(toolsOf(tools), { service, check }, tools.now())
       tools.output.err(`${service}/${call.args.name} runs from now on`)
       if (token !== null) printAddress(tools, token)
       if (call.flags.json) await printCheck(tools, id, true)
@@ -169,6 +211,10 @@ export const commands = [
     flags: { ...SET_FLAGS, ...MEMBER_FLAGS },
     chosenBy: { flag: 'type', flags: (type) => ({ ...SET_FLAGS, ...flagsOfType(type) }) },
     needs: 'database',
+    check({ flags }) {
+      if (flags.without !== undefined || Object.keys(given(flags)).length > 0) return
+      throw new UsageError('Missing a setting')
+    },
     async run({ args, flags }, tools) {
       const { id } = await findCheck(tools.db, args.check)
       const { check: present } = await showHealth(tools.db, id, tools.now())
@@ -246,10 +292,10 @@ function readMute({ flags }: Call<typeof SCOPE_ARGS, typeof MUTE_FLAGS>, scope: 
   return readFields(() => validate(MuteRequest, fields))
 }
 
-/** The flag of a member, as its schema says what it is. */
+/** The flag of a member. */
 function flagFor({ name, writing, types, schema }: Member, note = ownersOf(types)): Switch {
-  const { description = name.replaceAll('_', ' ') } = schema as { description?: string }
-  const summary = description + note
+  const { description = '' } = schema as { description?: string }
+  const summary = (MEMBER_SUMMARIES[name] ?? description) + note
   if (writing === 'switch') return { summary }
   if (writing === 'pairs') return secretFlag(`${summary}, "Name: value" on a line each`)
   const shown = writing === 'number' ? 'NUMBER' : 'TEXT'

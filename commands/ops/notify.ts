@@ -24,7 +24,7 @@ import {
   type Call,
   type DatabaseTools,
 } from '../frame/command.ts'
-import { printRows } from '../frame/output.ts'
+import { DONE, FAILED, printRows } from '../frame/output.ts'
 
 const NAME = text('NAME', 'the name of the target')
 
@@ -36,19 +36,19 @@ const SERVICES_READING = accepted('names with commas between them', (given) => {
   return names.every((name) => name.trim() === name && name !== '') ? names : undefined
 })
 
+const LEVELS = someOf('info', 'warning', 'critical')
+const AFTER = duration(0, MAX_AFTER_S, '12h at most; 0 for at once')
+const REMIND = duration(60, MAX_REMIND_S, 'from 1m to 7d')
+
 const RULE_FLAGS = {
-  services: value('NAMES', 'only notices of these services', SERVICES_READING),
-  levels: value('LEVELS', 'only notices of these levels', someOf('info', 'warning', 'critical')),
-  quiet: value('HOURS', 'when only critical notices go out', QUIET),
-  after: value(
-    'TIME',
-    'only what lasts this long',
-    duration(0, MAX_AFTER_S, '12h at most; 0 for at once'),
-  ),
+  services: value('NAMES', 'only notices of these services, with commas', SERVICES_READING),
+  levels: value('LEVELS', `only notices of these levels: ${LEVELS.form}`, LEVELS),
+  quiet: value('HOURS', `when only critical notices go out: ${QUIET.form}`, QUIET),
+  after: value('TIME', `only what lasts this long: ${AFTER.form}`, AFTER),
   remind: value(
     'TIME',
-    'tell again this often what lasts and is not acknowledged',
-    duration(60, MAX_REMIND_S, 'from 1m to 7d'),
+    `tell again this often what lasts and is not acknowledged: ${REMIND.form}`,
+    REMIND,
   ),
   token: secretFlag('the key of the service, where the address has none'),
 }
@@ -136,7 +136,7 @@ export const commands = [
       const site = tools.config.current.OPS_BASE_URL ?? tools.addresses?.().get('ops') ?? ''
       const problem = await testTarget(target, now(), site)
       output.err(problem === undefined ? `${name} has taken it` : `not taken: ${problem}`)
-      return problem === undefined ? 0 : 1
+      return problem === undefined ? DONE : FAILED
     },
   }),
 ]

@@ -60,7 +60,7 @@ export const commands = [
     summary: 'start no session for alerts that match, for a time',
     flags: ADD_FLAGS,
     needs: 'database',
-    check: (call) => void readCall(call, new Date()),
+    check: (call, now) => void readCall(call, now),
     async run(call, tools) {
       const now = tools.now()
       const silence = await addSilence(tools, readCall(call, now), now)

@@ -143,7 +143,7 @@ export const eventEndpoints = [
 ]
 
 /** The page of an event, and what is below its title. */
-async function eventView(
+export async function eventView(
   app: HooksRoutes,
   id: number,
   changes: Partial<EventView> = {},

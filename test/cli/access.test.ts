@@ -209,9 +209,11 @@ t.test('users and tokens: two commands, then the first request', async (t) => {
   await refuseCommands(t, { env, state: users }, [
     ...refusedRows('user', 1, [
       ['add ANN@example.com', 'there is a user with this e-mail address already'],
-      ['add ann', 'email must look like name@example.com'],
-      [`add bob@example.com --name ${'x'.repeat(101)}`, 'name must have 1 to 100 characters'],
       ['role bob@example.com admin', bob],
+    ]),
+    ...refusedRows('user', 2, [
+      ['add ann', 'EMAIL must look like name@example.com'],
+      [`add bob@example.com --name ${'x'.repeat(101)}`, '--name must have 1 to 100 characters'],
     ]),
     ...refusedRows('token', 1, [
       ['create bob@example.com', `${bob}; add one with: gatehouse user add EMAIL`],

@@ -246,7 +246,7 @@ t.test('only an empty database is restored into, and none of another version', a
   const env = await postgres.env(t)
   await runCli('user add bob@example.com', { env })
   const full = 'a backup is restored into an empty database, but'
-  await refused(t, env, `${full} audit.changes holds rows already: set GATEHOUSE_DATA_DIR `)
+  await refused(t, env, `${full} audit.changes holds rows already: name an empty database in D`)
   t.match(await runCli(`restore ${whole}`, { env: source }), {
     code: 0,
     stderr: 'is what the database has already\n',

@@ -84,6 +84,7 @@ await t.test('checks: what is refused', async (t) => {
       ],
     ]),
     ['checks add x --type tcp --host h --port 1', 2, '--service is required'],
+    ['checks set store/db --json', 2, 'Missing a setting'],
     ...refusedRows('checks', 1, [
       ['set store/db --without port', 'port is required'],
       ['remove shop/front', ofFile],

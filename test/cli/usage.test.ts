@@ -74,6 +74,8 @@ t.test('a command explains itself', async (t) => {
   const ofType = await runOk('checks add --type tcp --help')
   t.match(ofType.stdout, /^ +--host TEXT +a name or an address \(needed\)/m)
   t.notMatch(ofType.stdout, '--url')
+  const nested = await runOk('events list --help')
+  t.match(nested.stdout, '[--header NAME[=VALUE]]\n', 'brackets within brackets stay together')
 })
 
 t.test('each command, typed wrong in five ways', async (t) => {
@@ -154,6 +156,7 @@ t.test('the man pages have every command, flag and variable', async (t) => {
   const { stdout } = await runOk('help --man')
   for (const command of COMMANDS) t.match(stdout, `\ngatehouse ${command.replace('-', '\\-')}`)
   t.match(stdout, '\n\\-\\-skip\\-failed\n')
+  t.notMatch(stdout, /^ \(/m, 'each member of a check says what it is for')
   const page = await runOk('help --man-settings')
   for (const name of VARIABLE_NAMES) t.match(page.stdout, new RegExp(`\n${name}(, |\n)`))
   t.match(page.stdout, '\nHOOKS_ADDR, \\-\\-hooks\\-addr\n')

@@ -1,4 +1,5 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { globSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
@@ -8,7 +9,9 @@ import { stageImage } from '../../deploy/image.ts'
 import { readManifest, ROOT } from '../../deploy/manifest.ts'
 import { ARCHITECTURES, ownArchitecture } from '../../deploy/node-binary.ts'
 import { packForNpm } from '../../deploy/npm.ts'
+import { processesWith } from '../helpers/agents.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
+import { until } from '../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../runner/system-parts.ts'
 
 // What the packages hold. test/long/packages.test.ts and its neighbours install them.
@@ -173,6 +176,21 @@ await t.test(
     ])
   },
 )
+
+await t.test('a signal to a release ends its build, too, and nothing is left', async (t) => {
+  const folder = join(await temporaryFolder(t, 'stopped'), 'release')
+  const release = spawn(process.execPath, ['deploy/release.ts', folder], {
+    cwd: ROOT,
+    stdio: 'ignore',
+  })
+  t.teardown(() => release.kill('SIGKILL'))
+  const ended = once(release, 'exit')
+  await until(() => processesWith(folder).length > 2, 'a build and a program that it starts')
+  release.kill('SIGTERM')
+  t.same(await ended, [1, null])
+  await until(() => processesWith(folder).length === 0, 'no process of the release')
+  t.same(readdirSync(folder), [])
+})
 
 await t.test('a kind of machine that can’t be built for is refused', async (t) => {
   const folder = await temporaryFolder(t, 'kinds')

@@ -2,6 +2,7 @@ import { Fault } from '../../../kernel/fault.ts'
 import type { Call } from '../../../kernel/http/declaration.ts'
 import { readJson } from '../../../kernel/http/read-body.ts'
 import { jsonReply, type Reply, type Sink } from '../../../kernel/http/reply.ts'
+import { messageOf } from '../../../kernel/log.ts'
 import { encodeFrame, KEEP_ALIVE, STREAM_HEADERS } from '../../../kernel/http/sse.ts'
 import { answerOf, chatModels, promptOf, readChat } from '../../../services/ops/agent/chat.ts'
 import { keyHolder } from '../access.ts'
@@ -94,7 +95,7 @@ async function streamAnswer(
     send({}, 'stop')
     sink.end(encodeFrame({ data: '[DONE]' }))
   } catch (error) {
-    log.warn('chat not streamed to its end', { session, error: String(error) })
+    log.warn('chat not streamed to its end', { session, error: messageOf(error) })
     sink.destroy()
   } finally {
     stopKeepAlive()

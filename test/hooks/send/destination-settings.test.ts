@@ -586,11 +586,12 @@ await t.test('what is refused', async (t) => {
     [['destination', 'add', 'x', 'https://user:pw@example.com/'], 2, /URL must be an http:/],
     [['destination', 'add', 'x'], 2, /Missing URL/],
     [['destination', 'set', 'none', '--rate', '5'], 1, none],
+    [['destination', 'set', 'erp'], 2, /Missing a setting/],
     [['destination', 'set', 'erp', '--timeout', '31'], 2, /--timeout must be a whole number/],
     [['destination', 'set', 'erp', '--ordered', '--unordered'], 2, /exclude each other/],
     [['destination', 'set', 'erp', '--sign-secret', 'whsec_x'], 2, /a secret is no argument/],
     [['destination', 'set', 'erp', '--authorization', 'Bearer x'], 2, /a secret is no argument/],
-    [['destination', 'set', 'erp', '--without', 'url'], 2, /--without must be/],
+    [['destination', 'set', 'erp', '--without', 'url'], 2, /--without must be any of sign-with, /],
     [['destination', 'retry', 'erp', '--event', '1', '--dead'], 2, /takes no other flag/],
   ])
 })

@@ -102,8 +102,7 @@ export const addProviderEndpoints = [
       const wanted = {
         name: body.name,
         proof,
-        // A form sends what it hides, too.
-        row: readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body)),
+        row: rowOf(proof, body),
         answers: readAnswers(body),
         secret: givenSecret(proof, body),
         acknowledgeOpen: body.acknowledge_open,
@@ -143,8 +142,7 @@ export const addProviderEndpoints = [
     body: VerifyForm,
     async answer({ app, actor, params: { name }, body }) {
       const proof = proofOf(body)
-      const row = readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body))
-      const wanted = { proof, row, secret: givenSecret(proof, body) }
+      const wanted = { proof, row: rowOf(proof, body), secret: givenSecret(proof, body) }
       const made = await verifyProvider(toolsOf(app, actor), name, wanted)
       await app.hooks.registry.refresh()
       const view = await addedView(app, describeMade(app, made, 'verified'))
@@ -238,6 +236,11 @@ function givenSecret(proof: Proof, body: { secret?: string }): string | undefine
 function proofOf({ trust_mode, scheme }: { trust_mode: string; scheme: string }): Proof {
   const isToken = schemeNamed(scheme) === undefined
   return trust_mode === 'signed' || (trust_mode === 'token' && isToken) ? scheme : trust_mode
+}
+
+/** What of a form describes the scheme: it sends what it hides, too. */
+function rowOf(proof: Proof, body: SchemeFields) {
+  return readSchemeRow(proof, proof === 'hmac' ? body : placesIn(proof, body))
 }
 
 /** Of a scheme that is not described here: type and id, and what the scheme asks for. */

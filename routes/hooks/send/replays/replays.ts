@@ -1,5 +1,4 @@
 import * as Type from '../../../../kernel/schema.ts'
-import { eventBody, eventPage, type EventView } from '../../../../html/hooks/event.ts'
 import { editPage, editPart } from '../../../../html/hooks/send/replays/edit.ts'
 import { field, withDefault } from '../../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../../kernel/http/view.ts'
@@ -7,7 +6,7 @@ import { readEventStart } from '../../../../services/hooks/log/events/detail.ts'
 import { sendAgain } from '../../../../services/hooks/send/forwarders/forwarders.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../../services/hooks/send/replays/replays.ts'
 import { replayer } from '../../access.ts'
-import { EventId, readEvent } from '../../event.ts'
+import { EventId, eventView, readEvent } from '../../event.ts'
 import { api, form, page, type HooksRoutes } from '../../kit.ts'
 
 export const target_url = field(
@@ -37,11 +36,6 @@ const EditForm = Type.Object({
   ]),
   target_url: withDefault(Type.String(), ''),
 })
-
-async function replayView(app: HooksRoutes, id: number, changes: Partial<EventView>) {
-  const view = await readEvent(app, id, changes)
-  return { page: () => eventPage(view), fragment: () => eventBody(view) }
-}
 
 async function editView(
   app: HooksRoutes,
@@ -74,10 +68,10 @@ export const replayEndpoints = [
     async answer({ app, actor, params: { id }, body }) {
       // A replay that failed is in the list with its reason, like one that was delivered.
       await replayEvent({ ...app.hooks, actor }, id, body.target_url.trim() || undefined)
-      const view = await replayView(app, id, { tab: 'deliveries', isReplayed: true })
+      const view = await eventView(app, id, { tab: 'deliveries', isReplayed: true })
       return { ...view, location: `/log/${id}?replayed=1` }
     },
-    refused: ({ app, params: { id } }, sent) => replayView(app, id, { sent }),
+    refused: ({ app, params: { id } }, sent) => eventView(app, id, { sent }),
   }),
 
   form({
@@ -88,7 +82,7 @@ export const replayEndpoints = [
       // Throws 404 for an event that is gone.
       await readEventStart(app.hooks.db, id, 0)
       await sendAgain({ ...app.hooks, actor }, body.name, id)
-      const view = await replayView(app, id, { tab: 'deliveries' })
+      const view = await eventView(app, id, { tab: 'deliveries' })
       return { ...view, location: `/log/${id}?tab=deliveries` }
     },
   }),
