@@ -28,7 +28,7 @@ const MEASURE_MS = 60_000
 const MAX_PERCENT = 3
 const MAX_MIB = 20
 
-/** Checks that look every ten seconds: of them so many get no answer until their time-out, as in a storm. */
+/** Checks that look every ten seconds; those that hang get no answer until their time-out, as in a storm. */
 const FREQUENT = { every_s: 10, healthy: 850, hanging: 150 }
 const FREQUENT_PERCENT = 40
 const LAG_S = 1

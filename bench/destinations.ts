@@ -40,7 +40,7 @@ export const destinations: Part = {
     const { port } = await startBare(owner, 'bare-receiver.ts', SECRET)
     const target = `http://127.0.0.1:${port}/`
 
-    /** Milliseconds until so many events are delivered to a new destination. */
+    /** Milliseconds until this many events are delivered to a new destination. */
     async function deliver(name: string, events: number, ...flags: readonly string[]) {
       const call = async (...words: readonly string[]) => {
         const { code, stderr } = await destination(env, ...words)

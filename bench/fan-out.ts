@@ -78,7 +78,7 @@ interface Rounds {
   readonly us: number
 }
 
-/** Rounds of so many events to all destinations; what `prepare` gives begins the measured time. */
+/** Rounds of this many events to all destinations; what `prepare` gives begins the measured time. */
 async function rounds(
   url: string,
   pid: number,

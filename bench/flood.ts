@@ -18,7 +18,7 @@ const CONNECTIONS = 1
 const PIPELINED = 60_000
 const SECONDS = 15
 const WARM_UP = 100_000
-/** One delivery each so often, whether the one before is answered or not: a stall is seen in full. */
+/** A delivery comes this often, whether the one before is answered or not: a stall is seen in full. */
 const EACH_MS = 10
 const P99_MS = 250
 const MEMORY = 1.3

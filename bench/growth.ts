@@ -45,7 +45,7 @@ const BODY_BYTES = 2_000
 /** Searches answer pages of this site only. */
 const BROWSER = { 'Sec-Fetch-Site': 'same-origin' }
 
-/** A log of so many events, and a server for it. */
+/** A log of this many events, and a server for it. */
 interface Log {
   readonly events: number
   readonly url: string

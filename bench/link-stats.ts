@@ -13,7 +13,7 @@ const ROUNDS = 100
 const WARM_UP = 10
 const MAX_MS = 20
 
-/** Sources of a day or month that is so many days ago: so many hosts, and 15 kinds of clients. */
+/** Sources of each day or month in `days`: this many hosts, and 15 kinds of clients. */
 function sources(days: string, hosts: number): string {
   return `insert into links.click_sources (link_id, day, referrers, clients)
    select id, d.day, r.counts, c.counts

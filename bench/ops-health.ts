@@ -13,7 +13,7 @@ import { until } from '../test/helpers/until.ts'
 import { quantile, type Figure, type Owner, type Part } from './helpers/measure.ts'
 
 const REQUESTS = 2_000
-/** One request each so often, whether the one before is answered or not: a stall is seen in full. */
+/** A request comes this often, whether the one before is answered or not: a stall is seen in full. */
 const EACH_MS = 5
 const P99_MS = 100
 /** A line of no agent that is known, which is kept as it is. */

@@ -10,10 +10,10 @@ import { openStreamClients, type StreamClients } from './helpers/stream-clients.
 
 const CLIENTS = 1_000
 const ROUNDS = 5
-/** One event each so often, whether those before have arrived or not, in so many seconds. */
+/** Events come at this rate, whether those before have arrived or not. */
 const PER_SECOND = 100
 const SECONDS = 4
-/** As fast as the clients receive: so many events at most are on their way to one of them. */
+/** As fast as the clients receive: this many events at most are on their way to one of them. */
 const ON_THEIR_WAY = 16
 const EVENTS_EACH = 30
 /** A round that takes longer has lost events. */

@@ -81,7 +81,7 @@ for file in gatehouse.rules.yml gatehouse.dashboard.json; do
   place 644 "$here/monitoring/$file" "$share/$file"
 done
 folder 755 "$share/cluster"
-for file in etcd.env haproxy.cfg patroni.yml pgbouncer.ini publish.sql sequences.sql; do
+for file in etcd.env haproxy.cfg patroni.yml pgbouncer.ini sequences.sql; do
   place 644 "$here/cluster/$file" "$share/cluster/$file"
 done
 

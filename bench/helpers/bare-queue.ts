@@ -1,6 +1,6 @@
 import { createClient, RESP_TYPES } from '@redis/client'
 
-/** The ceiling: a loop of XREADGROUP and XACK over so many entries, by the client that the product uses. Gives ms. */
+/** The ceiling: a loop of XREADGROUP and XACK over this many entries, by the client that the product uses. Gives ms. */
 export async function readBare(
   url: string,
   stream: string,

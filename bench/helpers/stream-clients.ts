@@ -16,7 +16,7 @@ const MOST_EVENTS = 100_000
 /** 20 s in tenths of a millisecond. */
 const TENTHS = 200_000
 
-/** Opens so many streams; resolves when each has got its first bytes. Events are counted by `mark`. */
+/** Opens this many streams; resolves when each has got its first bytes. Events are counted by `mark`. */
 export async function openStreamClients(
   owner: Owner,
   target: Pick<StreamOrder, 'port' | 'path' | 'clients' | 'mark'>,

@@ -10,7 +10,7 @@ export interface StreamOrder {
   readonly mark: number
   /** When each event was sent, in `hrtime` milliseconds, which all threads share. */
   readonly sentAt: Float64Array
-  /** How many frames came so many tenths of a millisecond after their event was sent. */
+  /** How many frames came 0, 1, 2 and so on tenths of a millisecond after their event was sent. */
   readonly delays: Int32Array
 }
 

@@ -41,7 +41,6 @@ const MODES: Readonly<Record<string, readonly string[]>> = {
       'cluster/haproxy.cfg',
       'cluster/patroni.yml',
       'cluster/pgbouncer.ini',
-      'cluster/publish.sql',
       'cluster/sequences.sql',
     ].map((name) => `${SHARE}/${name}`),
   ],

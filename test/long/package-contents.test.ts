@@ -54,7 +54,6 @@ const DEB_FILES = [
   '/usr/share/doc/gatehouse/examples/cluster/haproxy.cfg',
   '/usr/share/doc/gatehouse/examples/cluster/patroni.yml',
   '/usr/share/doc/gatehouse/examples/cluster/pgbouncer.ini',
-  '/usr/share/doc/gatehouse/examples/cluster/publish.sql',
   '/usr/share/doc/gatehouse/examples/cluster/sequences.sql',
   '/usr/share/doc/gatehouse/examples/gatehouse.env',
   '/usr/share/doc/gatehouse/examples/monitoring/gatehouse.dashboard.json',
@@ -139,7 +138,6 @@ await t.test('the package of npm', async (t) => {
   for (const name of [
     'docs/hooks.md',
     'deploy/Caddyfile',
-    'deploy/cluster/publish.sql',
     'sql/server.sql',
     'html/assets/app.css',
   ])
