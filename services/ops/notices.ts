@@ -12,8 +12,8 @@ interface BeginOptions {
 }
 
 /**
- * Records an event with which something begins that lasts, and notifies operators of it. `key`
- * names what lasts; what was told already, and lasts, is not told again.
+ * Records the event that begins a lasting state, and notifies operators of it. `key` names the
+ * state: while it lasts, operators are not notified of it again.
  */
 export async function beginNotice(
   tx: Executor,
@@ -38,8 +38,8 @@ export async function beginNotice(
 }
 
 /**
- * Records an event with which that ends. Operators are notified of it if they were of its
- * beginning.
+ * Records the event that ends a lasting state. Operators are notified if they were notified of
+ * its beginning.
  */
 export async function endNotice(tx: Executor, event: NewEvent, key: string): Promise<void> {
   await addEvent(tx, event, { notify: false })

@@ -105,8 +105,8 @@ export async function openOps(options: OpsOptions) {
     pause.close,
     alerts.close,
     approvals.close,
+    options.registry.close,
   ]
-  stops.push(options.registry.close)
   const measures = startCheckMeasures({ ...options, redact })
   sessions.onChange(() => void measures.now())
   stops.push(measures.stop)

@@ -77,7 +77,7 @@ export function startRetention(options: RetentionOptions, folder: string) {
   return startPruning(clock, log, run)
 }
 
-/** Removes the history of checks. Gives the number of rows. */
+/** Removes the history of checks, and mutes and silences that are over. Gives the number of rows. */
 async function pruneChecks(
   prune: (query: Prune, keptMs: number) => Promise<number>,
 ): Promise<number> {

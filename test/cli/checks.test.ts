@@ -135,7 +135,7 @@ await t.test('mute, a window to come, and unmute', async (t) => {
 
   await refuseCommands(t, { env, state: windows }, [
     ...refusedRows('checks mute shop --reason r', 1, [
-      [`--starts-at ${end} --ends-at ${start}`, 'ends_at must end after starts_at'],
+      [`--starts-at ${end} --ends-at ${start}`, 'ends_at must be after starts_at'],
       ['', 'for, ends_at or every must be given, and one of them alone'],
     ]),
     ...refusedRows('checks mute shop', 2, [

@@ -8,14 +8,13 @@ import { fitsPattern } from '../../../kernel/text.ts'
 import { DURATION_FORM, INSTANT_FORM, parseDuration, readInstant } from '../../../kernel/time.ts'
 import { field, parsed, validate } from '../../../kernel/validate.ts'
 import { noteChange, type ChangeTools } from '../../audit.ts'
-import { Instant, Reason } from '../watch/mutes/mutes.ts'
+import { Instant, MAX_S, Reason, refuseTimes } from '../watch/mutes/mutes.ts'
 
 // While a silence lasts, alerts that match it start no session. They are kept, and read again when it
 // ends. Mutes are for checks: they hold back notices.
 
 /** Bounds what is read with each delivery. */
 export const MAX_SILENCES = 200
-const MAX_MS = 366 * 86_400_000
 const MAX_LABELS = 10
 const MAX_LENGTH = 200
 const TEXT = `1 to ${MAX_LENGTH} characters`
@@ -63,7 +62,7 @@ export function addSilence(
   now: Date,
 ): Promise<Silence> {
   const { match, starts_at = now, ends_at, reason } = request
-  refuseTimes(starts_at, ends_at, now)
+  refuseTimes({ starts_at, ends_at }, now, 'ends_at')
   return db.transaction(async (tx) => {
     const times = { starts_at, ends_at, now }
     const row = { match, ...times, reason, author: actorText(actor), most: MAX_SILENCES }
@@ -160,7 +159,7 @@ export function readSilence(texts: Type.Static<typeof SilenceForm>, now: Date): 
     const seconds = parseDuration(duration.trim())
     if (seconds === undefined) throw badRequest(`for must be ${DURATION_FORM}`, 'for')
     // No date has a year beyond 275760.
-    if (seconds * 1_000 > MAX_MS) throw badRequest('for must be a year at most', 'for')
+    if (seconds > MAX_S) throw badRequest('for must be a year at most', 'for')
     const start = readInstant(given['starts_at']) ?? now
     return { ends_at: new Date(start.getTime() + seconds * 1_000).toISOString() }
   }
@@ -211,14 +210,6 @@ function isMatch(match: Match): boolean {
     text.trim() !== '' && text.length <= MAX_LENGTH && !text.includes('\0')
   const isBounded = pairs.length > 0 && pairs.length <= MAX_LABELS
   return isBounded && pairs.every((pair) => pair.every(isText))
-}
-
-function refuseTimes(starts_at: Date, ends_at: Date, now: Date): void {
-  if (ends_at <= now) throw badRequest('ends_at must be in the future', 'ends_at')
-  if (ends_at <= starts_at) throw badRequest('ends_at must be after starts_at', 'ends_at')
-  if (ends_at.getTime() - starts_at.getTime() > MAX_MS) {
-    throw badRequest('ends_at must be within a year of the beginning', 'ends_at')
-  }
 }
 
 function noteOf(verb: string, match: Match) {

@@ -30,9 +30,9 @@ export function startAlarms(options: AlarmOptions, loop: Pick<CheckLoop, 'proble
   const { db, clock, log, freeSpace } = options
   const began = clock.elapsed()
   /**
-   * Whether the round before had a problem of the checks, too: one round alone tells nothing. After
-   * an outage of the database it may come before the round of the checks, which then are well. True
-   * at first: what another process has told goes on.
+   * Whether the round before had a problem of the checks, too. One round alone tells nothing: after
+   * an outage of the database it may come before the first round of checks. True at first, so that
+   * a notice of an earlier process does not end and begin again.
    */
   let hadProblem = true
 

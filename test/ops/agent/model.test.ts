@@ -249,10 +249,12 @@ t.test('a session reads its alert, in each tier, and a long one in pages', async
 
   const long = `It is down. ${'x'.repeat(13_000)} The end.`
   const more = calls(['read_alert', { offset: 12_000 }])
-  await deliver(BRIEF, [read, more, 'Seen.'], long)
-  const [, , first, second] = asked().map(({ messages }) => messages.at(-1)?.content)
+  const beyond = calls(['read_alert', { offset: 24_000 }])
+  await deliver(BRIEF, [read, more, beyond, 'Seen.'], long)
+  const [, , first, second, third] = asked().map(({ messages }) => messages.at(-1)?.content)
   t.match(first, '\n(for the next page call read_alert with {"offset": 12000})')
   t.match(second, /^x+ The end\.$/)
+  t.equal(third, 'Nothing follows.')
 
   answer([read, 'Nothing.'])
   await look()

@@ -104,6 +104,19 @@ t.test('read_file reads within the repositories and the listed folders', async (
   t.match(found[3], /^\(searched: the newest \d{6} lines\)\n\d{6}: the end$/)
 })
 
+t.test('a long answer is not cut within a character', async (t) => {
+  // Whatever stands before them, one of the two is cut within a pair.
+  const names = ['faces-0', 'faces-1']
+  for (const [at, name] of names.entries()) {
+    writeFileSync(within('repos', name), `${'x'.repeat(at)}${'😀'.repeat(10_000)}`)
+  }
+  const answers = await use(...names.map((path): Call => ['read_file', { path }]))
+  for (const answer of answers) {
+    t.match(answer, /\n\(\d+ characters are cut off\)$/)
+    t.ok(answer.isWellFormed())
+  }
+})
+
 t.test('nothing leads out of them', async (t) => {
   const ways = [
     '../outside/private.txt',

@@ -37,7 +37,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
   /** When this instance first claimed the session that is due. The claim may stand. */
   let claimedAt: Date | undefined
 
-  /** True if the claim is this instance's: for the same session, it is so each time. */
+  /** Claims the session that is due. True if this instance has it, also when it claims it again. */
   async function claimIt(interval: number): Promise<boolean> {
     const { now } = await q.readClock(db, {})
     const isMade = claimedAt !== undefined

@@ -36,7 +36,7 @@ export async function openLineStream(parts: StreamParts, sessions: Pick<Sessions
     else feeds.get(Number(session))?.refresh()
   })
   sessions.onChange(refreshAll)
-  clock.every(POLL_MS, refreshAll)
+  const stopPolls = clock.every(POLL_MS, refreshAll)
   const stopKeepAlive = clock.every(KEEP_ALIVE_MS, () => {
     for (const feed of feeds.values()) feed.keepAlive()
   })
@@ -65,6 +65,7 @@ export async function openLineStream(parts: StreamParts, sessions: Pick<Sessions
     /** Ends every stream in order; tells clients when to come back. */
     close() {
       closed = true
+      stopPolls()
       stopKeepAlive()
       for (const feed of feeds.values()) feed.close()
     },

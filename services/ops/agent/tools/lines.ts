@@ -1,10 +1,10 @@
 import * as Type from '../../../../kernel/schema.ts'
 import { done, Text, type ToolResult } from './tool.ts'
 
-// Lines of logs and files, as an answer shows them.
+// Lines of logs and files, and pages of longer texts, as an answer shows them.
 
-/** Characters of lines in an answer, less than a reply may have: redaction can lengthen it. */
-const MAX_TEXT = 12_000
+/** Characters of text in an answer, less than a reply may have: redaction can lengthen it. */
+export const MAX_TEXT = 12_000
 /** Characters of one line. */
 const MAX_LINE = 2_000
 /** How many of the newest lines of a log are searched for a text, in as many bytes. */
@@ -21,6 +21,15 @@ export const Contains = Type.Optional(
 export const LineCount = Type.Optional(Type.Integer({ minimum: 1, maximum: 500, default: 100 }))
 export const Minutes = Type.Optional(
   Type.Integer({ minimum: 1, maximum: 100_000, description: 'How far back' }),
+)
+
+/** Where a page of a longer text begins. */
+export const Offset = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    default: 0,
+    description: 'From the last line of the page before',
+  }),
 )
 
 /** Lines that were read, oldest first, and which of them are wanted. */
@@ -55,6 +64,18 @@ export function linesReply({ lines, contains, most, isCut, from }: FoundLines): 
   ].filter((note) => note !== false)
   const head = notes.length === 0 ? [] : [`(${notes.join('; ')})`]
   return done([...head, ...shown].join('\n'))
+}
+
+/** The page of a text that begins at `offset`. Its last line is the call for the next page. */
+export function pageReply(
+  text: string,
+  offset: number,
+  callForNext: (next: number) => string,
+): ToolResult {
+  const next = offset + MAX_TEXT
+  const page = text.slice(offset, next).toWellFormed()
+  if (next >= text.length) return done(page || 'Nothing follows.')
+  return done(`${page}\n(for the next page call ${callForNext(next)})`)
 }
 
 /** As many lines from the beginning as fit into `max` characters; at least the first one. */

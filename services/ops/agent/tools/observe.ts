@@ -4,10 +4,8 @@ import { nameOf } from '../../watch/checks/run.ts'
 import type { Operation, Service } from '../../watch/inventory/inventory.ts'
 import { logName, type Source } from '../../watch/inventory/reads.ts'
 import { cooldownOf } from '../operations/operations.ts'
+import { MAX_TEXT, Offset } from './lines.ts'
 import { defineTool, done, refused, Text } from './tool.ts'
-
-/** Characters of a page, less than a reply may have: redaction can lengthen it. */
-const MAX_PAGE = 12_000
 
 export const listServicesTool = defineTool({
   name: 'list_services',
@@ -18,13 +16,7 @@ export const listServicesTool = defineTool({
   tier: 1,
   effect: 'reads',
   takes: {
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        default: 0,
-        description: 'From the last line of the page before',
-      }),
-    ),
+    offset: Offset,
   },
   async run({ offset = 0 }, { inventory }) {
     const { services, sources = [] } = await inventory.current()
@@ -47,7 +39,7 @@ function pageOf(lines: ReturnType<typeof describe>, offset: number): string {
   for (const { text } of lines.slice(offset)) {
     length += text.length + 1
     // Each page has at least one line, however long.
-    if (length > MAX_PAGE && next > offset) break
+    if (length > MAX_TEXT && next > offset) break
     page.push(text)
     next++
   }

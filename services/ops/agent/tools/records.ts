@@ -6,14 +6,13 @@ import { sessionQueries } from '../../../../db/ops/agent/sessions.ts'
 import { addEvent, levelOf } from '../../events.ts'
 import { pauseProblem, readPause } from '../pause.ts'
 import { AGENT_CONFIDENCE, authorOf, CATEGORIES, remember } from '../memories.ts'
+import { Offset, pageReply } from './lines.ts'
 import { defineTool, done, Text } from './tool.ts'
 
 /** Notices of one session. */
 const MAX_NOTICES = 5
 /** A session's notice with the same words as an earlier one is not sent again for this long. */
 const SAME_MS = 24 * 3_600_000
-/** Characters of an alert in a page. */
-const MAX_ALERT_PAGE = 12_000
 const Limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 }))
 const Service = Type.Optional(Text(200, 'Name of a service'))
 
@@ -42,23 +41,15 @@ export const readAlertTool = defineTool({
   tier: 1,
   effect: 'reads',
   takes: {
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        default: 0,
-        description: 'From the last line of the page before',
-      }),
-    ),
+    offset: Offset,
   },
   async run({ offset = 0 }, { db, job }) {
     const alert = await sessionQueries.findSessionAlert(db, { session: job.session.id })
     if (alert === undefined) return done('This session looks into no alert.')
     const { title, source, payload } = alert
-    const next = offset + MAX_ALERT_PAGE
-    const page = payload.slice(offset, next).toWellFormed()
-    const more = `(for the next page call read_alert with {"offset": ${next}})`
+    const page = pageReply(payload, offset, (next) => `read_alert with {"offset": ${next}}`)
     const head = `Title: ${title}\nSent by: ${source ?? 'an unknown program'}\n\n`
-    return done(`${offset === 0 ? head : ''}${page}${next < payload.length ? `\n${more}` : ''}`)
+    return offset === 0 ? done(`${head}${page.text}`) : page
   },
 })
 

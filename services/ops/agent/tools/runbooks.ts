@@ -1,9 +1,7 @@
 import * as Type from '../../../../kernel/schema.ts'
 import type { Runbook } from '../../watch/runbooks/runbooks.ts'
-import { defineTool, done, refused, Text } from './tool.ts'
-
-/** Characters of a page, less than a reply may have: redaction can lengthen it. */
-const MAX_PAGE = 12_000
+import { Offset, pageReply } from './lines.ts'
+import { defineTool, refused, Text } from './tool.ts'
 
 export const readRunbookTool = defineTool({
   name: 'read_runbook',
@@ -14,13 +12,7 @@ export const readRunbookTool = defineTool({
   effect: 'reads',
   takes: {
     name: Type.Optional(Text(64, 'Name of the runbook')),
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        default: 0,
-        description: 'From the last line of the page before',
-      }),
-    ),
+    offset: Offset,
   },
   async run({ name, offset = 0 }, { runbooks, redact }) {
     const all = await runbooks.current()
@@ -32,11 +24,9 @@ export const readRunbookTool = defineTool({
     }
     // Redact the whole text: a secret may span two pages.
     const text = redact(runbook?.text ?? all.map(runbookLine).join('\n'))
-    const next = offset + MAX_PAGE
-    const page = text.slice(offset, next).toWellFormed()
-    if (next >= text.length) return done(page || 'Nothing follows.')
-    const call = JSON.stringify({ ...(name !== undefined && { name }), offset: next })
-    return done(`${page}\n(for the next page call read_runbook with ${call})`)
+    return pageReply(text, offset, (next) => {
+      return `read_runbook with ${JSON.stringify({ name, offset: next })}`
+    })
   },
 })
 

@@ -8,7 +8,7 @@ import {
   stringOf,
   type JsonObject,
 } from '../../../../kernel/json.ts'
-import { firstWithin } from './lines.ts'
+import { firstWithin, MAX_TEXT } from './lines.ts'
 import { redactLine, type Redact } from '../../redact.ts'
 
 // What Prometheus and Loki answer, as a model gets it: series of both, and lines of Loki.
@@ -17,8 +17,6 @@ import { redactLine, type Redact } from '../../redact.ts'
 export const MAX_SERIES = 200
 /** Points of a series. */
 const MAX_POINTS = 60
-/** Characters of series in an answer, less than a reply may have: redaction can lengthen it. */
-const MAX_TEXT = 12_000
 /** Characters of the labels of a series, and of a value. */
 const MAX_LABELS = 500
 const MAX_VALUE = 60

@@ -76,7 +76,10 @@ export async function callTool(
     const rest = clean.length - MAX_REPLY
     return {
       ok,
-      text: rest > 0 ? `${clean.slice(0, MAX_REPLY)}\n(${rest} characters are cut off)` : clean,
+      text:
+        rest > 0
+          ? `${clean.slice(0, MAX_REPLY).toWellFormed()}\n(${rest} characters are cut off)`
+          : clean,
     }
   } catch (error) {
     if (error instanceof Fault) return refused(context.redact(error.message))

@@ -10,10 +10,9 @@ import { completeChat, type Endpoint } from '../../agent/runners/model-chat.ts'
 import type { Usage } from '../../agent/runners/model-reply.ts'
 import { costOf, type Price } from '../../agent/runners/budget.ts'
 import { fenced } from '../../agent/sessions/prompt.ts'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { Database } from '../../../../db/client.ts'
 import { messageOf, type Log } from '../../../../kernel/log.ts'
-import type { Clock } from '../../../../kernel/time.ts'
+import { pause, type Clock } from '../../../../kernel/time.ts'
 
 /** How briefs are written, as configured now. */
 export interface SynthesisConfig {
@@ -211,8 +210,7 @@ export function openBriefLock({ db, log, reader }: BriefOptions) {
     while (!signal.aborted) {
       const taken = await q.takeBriefLock(db, { ...reader, ms: left() })
       if (taken !== undefined) return true
-      // An aborted pause rejects, and then the loop ends.
-      await pause(RETRY_MS, undefined, { signal }).catch(() => undefined)
+      await pause(RETRY_MS, signal)
     }
     return false
   }

@@ -36,6 +36,7 @@ export function fingerprintOf(key: string, redact: Redact): string {
   return redact(text.length <= MAX_LENGTH ? text : digest(text))
 }
 
-function digest(text: string): string {
+/** The hash of a text. */
+export function digest(text: string): string {
   return `sha256:${hash('sha256', text)}`
 }

@@ -104,7 +104,7 @@ export function isBlank(bytes: Uint8Array) {
 export function openAlerts(options: AlertsOptions) {
   const { db, clock, log, redact } = options
   const stopping = new AbortController()
-  const process = openReading(options, stopping.signal)
+  const readWork = openReading(options, stopping.signal)
 
   /** Begins the time that a delivery has. */
   function beginDeadline(): Deadline {
@@ -130,7 +130,7 @@ export function openAlerts(options: AlertsOptions) {
     const { id, payload: text, tier, waiting_since } = taken
     const isQueued = waiting_since !== null
     const work = { alert: id, text, tier, newest, isQueued, isResolved: false }
-    const result = await process(work, beginDeadline())
+    const result = await readWork(work, beginDeadline())
     if (result.kind !== 'stopping') await save(options, taken, result, false)
   }
 
@@ -161,7 +161,7 @@ export function openAlerts(options: AlertsOptions) {
       const isResolved = read.status === 'resolved'
       const about = { isQueued: false, isResolved }
       const work = { alert: delivery.id, text, tier: payload.tier, newest, ...about }
-      const result = await process(work, deadline).finally(() =>
+      const result = await readWork(work, deadline).finally(() =>
         // After this the signal only means that the reply was sent.
         gone.removeEventListener('abort', warn),
       )

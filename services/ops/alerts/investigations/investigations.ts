@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto'
 import type { Database, Executor } from '../../../../db/client.ts'
 import { alertQueries } from '../../../../db/ops/alerts/alerts.ts'
 import {
@@ -9,6 +8,7 @@ import type { Log } from '../../../../kernel/log.ts'
 import { repeat, reportsTo, type Repeat } from '../../../../kernel/repeat.ts'
 import type { Clock } from '../../../../kernel/time.ts'
 import { beginningOf } from '../alerts/brief.ts'
+import { digest } from '../alerts/fingerprint.ts'
 import type { Redaction } from '../../redact.ts'
 import type { FoundRequest, Sessions } from '../../agent/sessions/sessions.ts'
 import { reportOf } from './report.ts'
@@ -131,8 +131,4 @@ function fingerprintOf(checks: readonly WaitingCheck[]): string {
   const names = checks.map(({ service, name }) => `${service}/${name}`).toSorted()
   const all = names.join(', ')
   return `check:${all.length <= MAX_NAMES ? all : digest(JSON.stringify(names))}`
-}
-
-function digest(text: string): string {
-  return `sha256:${hash('sha256', text)}`
 }

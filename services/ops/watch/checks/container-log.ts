@@ -36,11 +36,10 @@ export async function readContainerLog(
   if (since !== undefined) query.set('since', String(since))
   if (timestamps) query.set('timestamps', '1')
   const path = `/containers/${encodeURIComponent(name)}/logs?${query}`
-  const { status, body } = await api.get(path, maxBytes)
+  const { status, body, isCut } = await api.get(path, maxBytes)
   if (status !== 200) return { status }
   const text = isTerminal ? body.toString('utf8') : textOfFrames(body)
   const clean = cleanLines(text, redact)
-  const isCut = body.length >= maxBytes
   // The end of a cut line may be half of a secret.
   return { lines: isCut ? clean.slice(0, -1) : clean, isCut }
 }

@@ -37,13 +37,13 @@ export const containerCheck = defineCheck('container', {
   async run({ container, socket, log_lines = DEFAULT_LOG_LINES }, context) {
     const api = await openContainerApi(socket, context.signal)
     if ('state' in api) return api
-    if (container !== undefined) return runListed(api, container, log_lines, context)
+    if (container !== undefined) return checkContainer(api, container, log_lines, context)
     const found = await findBad(api)
     if ('state' in found) return found
     const [first, ...others] = found.bad
     if (first === undefined) return passed(`none of ${found.total} has failed`)
     if (others.length === 0) {
-      const { state, message } = await runListed(api, first.id, log_lines, context)
+      const { state, message } = await checkContainer(api, first.id, log_lines, context)
       return failed(`${first.name} ${state === 'fail' ? message : first.what}`)
     }
     const named = found.bad.slice(0, MAX_NAMED).map(({ name, what }) => `${name} ${what}`)
@@ -95,7 +95,7 @@ function badStateOf(container: JsonObject, isUnhealthy: boolean): string | undef
   return code === undefined || code === '0' ? undefined : `has exited with ${code}`
 }
 
-async function runListed(
+async function checkContainer(
   api: ContainerApi,
   name: string,
   logLines: number,

@@ -118,8 +118,8 @@ type RunContext = Pick<CheckContext, 'signal' | 'marker'> &
 const PROCESS_BEGAN = new Date(performance.timeOrigin)
 
 /**
- * Makes the table list these checks. The told failure of one that is lost is over: nobody would
- * hear how it goes on.
+ * Makes the table list these checks. Where the failure of a check that is gone was notified, its
+ * notice ends: no later result would end it.
  */
 export async function syncChecks(
   tx: Executor,

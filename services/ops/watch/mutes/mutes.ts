@@ -20,7 +20,8 @@ import { EVERY_FORM, isEvery, occurrenceAt, type Occurrence } from './windows.ts
 
 /** Bounds what is read with each list of checks. */
 export const MAX_MUTES = 200
-const MAX_S = 366 * 86_400
+/** The longest mute or silence, in seconds. */
+export const MAX_S = 366 * 86_400
 const DEFAULT_ZONE = 'UTC'
 const REASON = 'must say why, in 1 to 500 characters'
 /** Why there is a mute, or a silence. */
@@ -192,17 +193,28 @@ function onceOf(
   if ((seconds === undefined) === (given.ends_at === undefined)) {
     throw badRequest('for, ends_at or every must be given, and one of them alone', 'for')
   }
-  if (seconds !== undefined && seconds > MAX_S)
-    throw badRequest('for must end within a year', 'for')
+  // No date has a year beyond 275760.
+  if (seconds !== undefined && seconds > MAX_S) {
+    throw badRequest('for must be a year at most', 'for')
+  }
   const starts_at = given.starts_at ?? now
   const ends_at = given.ends_at ?? new Date(starts_at.getTime() + (seconds ?? 0) * 1_000)
-  const end = given.ends_at === undefined ? 'for' : 'ends_at'
-  if (ends_at <= now) throw badRequest(`${end} must end in the future`, end)
-  if (ends_at <= starts_at) throw badRequest(`${end} must end after starts_at`, end)
-  if (ends_at.getTime() - starts_at.getTime() > MAX_S * 1_000) {
-    throw badRequest(`${end} must end within a year`, end)
-  }
+  refuseTimes({ starts_at, ends_at }, now, given.ends_at === undefined ? 'for' : 'ends_at')
   return { starts_at, ends_at }
+}
+
+/** Throws 400 for times that a mute or a silence can't have. `end` is the field that gave its end. */
+export function refuseTimes(
+  { starts_at, ends_at }: Occurrence,
+  now: Date,
+  end: 'for' | 'ends_at',
+): void {
+  const must = end === 'for' ? 'for must end' : 'ends_at must be'
+  if (ends_at <= now) throw badRequest(`${must} in the future`, end)
+  if (ends_at <= starts_at) throw badRequest(`${must} after starts_at`, end)
+  if (ends_at.getTime() - starts_at.getTime() > MAX_S * 1_000) {
+    throw badRequest(`${must} within a year of the beginning`, end)
+  }
 }
 
 async function refuseUnknown(tx: Executor, { service, check_name }: MuteScope): Promise<void> {
