@@ -31,6 +31,14 @@ type FieldWidth = 'half' | 'narrow'
 /** For names, addresses and the like, which no keyboard should correct. */
 export const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' } as const
 
+/** The field of a name that becomes part of an address. */
+export const NAME = {
+  maxlength: 64,
+  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+  title: 'Lower-case letters, digits, - and _; a letter or digit first',
+  ...VERBATIM,
+}
+
 /** What a schema says of a field. */
 interface Limits {
   default?: unknown

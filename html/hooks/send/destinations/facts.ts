@@ -3,7 +3,7 @@ import { html, type Html, type Printable } from '../../../../kernel/html.ts'
 import { breakable, facts, timeTag } from '../../../parts.ts'
 import { lastAnswer } from '../../layout.ts'
 
-// What is shown of a destination: on the card of the list, and on its own page.
+// What is shown of a destination: in its row of the list, and on its own page.
 
 /** What it gets, how, and what became of it; counts are exact below `countedTo`. */
 export function destinationFacts(
