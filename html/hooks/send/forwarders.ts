@@ -2,7 +2,7 @@ import type { Forwarder } from '../../../db/hooks/send/forwarders.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import { removalForm } from '../../form.ts'
 import { breakable, cards, copyBox, disclosed, facts, section, timeTag } from '../../parts.ts'
-import { countUpTo } from './destinations/facts.ts'
+import { countOrMore } from './destinations/facts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
@@ -44,7 +44,7 @@ function forwarderCard(forwarder: Forwarder, { connected, countedTo }: Forwarder
     ${facts({
       State: stateBadge(here),
       'Done up to': position === 0 ? 'nothing yet' : html`event ${position}`,
-      'Newer events': countUpTo(waiting, countedTo),
+      'Newer events': countOrMore(waiting, countedTo),
       'Last heard of': timeTag(updated_at),
     })}
     ${!here && disclosed('Forget…', removalForm('Forget', name, FORGOTTEN, form))}

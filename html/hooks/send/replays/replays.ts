@@ -206,7 +206,8 @@ function answerText({ outcome, status, ms }: Replay): string {
 }
 
 /** The button that was pressed is gone with its menu: the outcome gets the focus. */
-function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
+function outcomeLine(replay: Replay): Html {
+  const { outcome, status, ms, detail } = replay
   const isDelivered = outcome === 'delivered'
   const own = {
     id: 'outcome',
@@ -217,6 +218,6 @@ function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
   }
   const answer = status !== null && `the target answered ${status} in ${ms} ms`
   const reasons = [answer, detail].filter(Boolean).join('; ')
-  const text = isDelivered ? `Delivered: ${status} in ${ms} ms.` : `Not delivered: ${reasons}.`
+  const text = isDelivered ? `Delivered: ${answerText(replay)}.` : `Not delivered: ${reasons}.`
   return html`<p${attributes(own)}>${text}</p>`
 }
