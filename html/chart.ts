@@ -82,11 +82,7 @@ interface UptimeSpan {
 const UPTIME_HEIGHT = 28
 
 /** A bar for each day or hour, in the order given: what failed stands on what did not. */
-export function uptimeChart(
-  label: string,
-  spans: readonly UptimeSpan[],
-  height = UPTIME_HEIGHT,
-): Html {
+export function uptimeChart(label: string, spans: readonly UptimeSpan[]): Html {
   const bars = spans.map(({ label: span, up }): Bar => {
     if (up === null) return { label: span, title: `${span}: not checked`, parts: [] }
     const parts = [
@@ -95,7 +91,7 @@ export function uptimeChart(
     ]
     return { label: span, title: `${span}: ${percentText(up)} up`, parts }
   })
-  return barChart(label, bars, { kind: 'uptime', height })
+  return barChart(label, bars, { kind: 'uptime', height: UPTIME_HEIGHT })
 }
 
 /** A part in percent; only the whole is 100 %. */

@@ -21,12 +21,12 @@ export interface FieldOptions {
   prefix?: string
   /** Values that the browser offers; any other may be typed as well. */
   suggestions?: readonly string[] | undefined
-  /** How much of a line it takes in a filter, where it is less than its share. */
+  /** In a filter: half the width of other fields. */
   width?: FieldWidth | undefined
   [attribute: string]: Attributes[string] | Printable
 }
 
-type FieldWidth = 'half' | 'narrow'
+type FieldWidth = 'half'
 
 /** For names, addresses and the like, which no keyboard should correct. */
 export const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' } as const

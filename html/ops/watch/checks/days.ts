@@ -18,11 +18,10 @@ export function hourBar(
   name: string,
   hours: readonly Pick<Hour, 'hour' | 'up'>[],
   up: number | null,
-  height?: number,
 ): Html {
   const lastDay = hours.slice(-24)
   const bars = lastDay.map(({ hour, up: part }) => ({ label: instantText(hour), up: part }))
-  return uptimeChart(`${name}: ${uptimeOf(up, lastDay, 'hour')}`, bars, height)
+  return uptimeChart(`${name}: ${uptimeOf(up, lastDay, 'hour')}`, bars)
 }
 
 /** A part in percent; null: it was not run. */

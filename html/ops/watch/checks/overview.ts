@@ -24,8 +24,6 @@ export interface ServicesView {
   recent: ReadonlyMap<string, Recent>
 }
 
-const STRIP_HEIGHT = 20
-
 /** Each service in a row: its state, its last 24 hours, and the part of them that was up. */
 export function servicesPanel({ services, total, recent }: ServicesView): Html {
   const table = listTable({
@@ -55,7 +53,7 @@ function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | und
           : stateBadge(state)
       }
       ${mutedBadge(worst?.mute)}`,
-      hours: hourBar(name, hours, up, STRIP_HEIGHT),
+      hours: hourBar(name, hours, up),
       number: uptimeCell(up, hours, 'hour'),
     },
   )
