@@ -146,14 +146,8 @@ export function checkbox(
 ): Html {
   const checked = valueOf(form, name) === 'true'
   const id = `${form.id}-${name}`
-  const all = {
-    type: 'checkbox',
-    name,
-    value: 'true',
-    checked,
-    ...own,
-    ...stateOf(form, name, id),
-  }
+  const state = stateOf(form, name, id)
+  const all = { type: 'checkbox', name, value: 'true', checked, ...own, ...state }
   return html`<label class="${labelClass}"><input${attributes(all)} /> <span>${label}</span></label
     >${messageBelow(form, name, 'This box', id)}`
 }
