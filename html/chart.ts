@@ -14,9 +14,8 @@ export interface Bar {
 
 /**
  * Bars beside each other, in the order given. Each has its label and total as hover text over its
- * whole height; `label`
- * says the whole to people who don't see it. A bar of nothing keeps a line, so that the scale
- * shows.
+ * whole height; `label` says the whole to people who don't see it. An empty bar is a line, so that
+ * the scale shows.
  */
 export function barChart(
   label: string,
@@ -74,8 +73,8 @@ function rectangle(kind: string, x: number, y: number, height: number): Html {
   return html`<rect${attributes(box)}></rect>`
 }
 
-/** A day or an hour of a check: the part of its runs that did not fail; null without any. */
-export interface UptimeSpan {
+/** A day or an hour: the part of its runs that did not fail; null without any. */
+interface UptimeSpan {
   label: string
   up: number | null
 }
@@ -95,14 +94,13 @@ export function uptimeChart(label: string, spans: readonly UptimeSpan[]): Html {
   return barChart(label, bars, { kind: 'uptime', height: UPTIME_HEIGHT })
 }
 
-/** A part in percent; only what is whole says 100 %. */
+/** A part in percent; only the whole is 100 %. */
 export function percentText(part: number): string {
-  const shown = Math.floor(part * 10_000) / 100
-  return `${part === 1 ? '100' : shown.toFixed(2)} %`
+  return part === 1 ? '100 %' : `${Math.min(99.99, part * 100).toFixed(2)} %`
 }
 
 /** A point of a line: what it stands for, its hover text, and its value, if there is one. */
-export interface Point {
+interface Point {
   title: string
   value: number | null
 }
@@ -127,6 +125,7 @@ export function lineChart(label: string, points: readonly Point[]): Html {
     return `${at * STEP + STEP / 2},${y.toFixed(1)}`
   }
   const places = points.map(({ value }, at) => (value === null ? '' : place(value, at)))
+  // A point without a value leaves two spaces or more, which end a line.
   const lines = places.join(' ').trim().split(/ {2,}/).map(withLength)
   return html`<svg
     class="chart line"

@@ -21,15 +21,23 @@ export interface FieldOptions {
   prefix?: string
   /** Values that the browser offers; any other may be typed as well. */
   suggestions?: readonly string[] | undefined
-  /** How much of a line it takes in a filter, where it is less than its share. */
+  /** In a filter: half the width of other fields. */
   width?: FieldWidth | undefined
   [attribute: string]: Attributes[string] | Printable
 }
 
-type FieldWidth = 'half' | 'narrow'
+type FieldWidth = 'half'
 
 /** For names, addresses and the like, which no keyboard should correct. */
 export const VERBATIM = { autocapitalize: 'off', spellcheck: 'false' } as const
+
+/** The field of a name that becomes part of an address. */
+export const NAME = {
+  maxlength: 64,
+  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
+  title: 'Lower-case letters, digits, - and _; a letter or digit first',
+  ...VERBATIM,
+}
 
 /** What a schema says of a field. */
 interface Limits {
@@ -138,14 +146,8 @@ export function checkbox(
 ): Html {
   const checked = valueOf(form, name) === 'true'
   const id = `${form.id}-${name}`
-  const all = {
-    type: 'checkbox',
-    name,
-    value: 'true',
-    checked,
-    ...own,
-    ...stateOf(form, name, id),
-  }
+  const state = stateOf(form, name, id)
+  const all = { type: 'checkbox', name, value: 'true', checked, ...own, ...state }
   return html`<label class="${labelClass}"><input${attributes(all)} /> <span>${label}</span></label
     >${messageBelow(form, name, 'This box', id)}`
 }

@@ -16,7 +16,11 @@ export function attributes(named: Attributes): readonly (Html | string)[] {
 
 /** Rows as cards, or the text of an empty list. */
 export function cards(list: readonly Html[], whenEmpty: string, way?: Html): Html {
-  return list.length === 0 ? emptyState(whenEmpty, way) : html`<div class="cards">${list}</div>`
+  return list.length === 0 ? emptyState(whenEmpty, way) : cardList(list)
+}
+
+export function cardList(list: readonly Html[]): Html {
+  return html`<div class="cards">${list}</div>`
 }
 
 /** What stands in the place of a list that has nothing, and what may be done about it. */
@@ -197,10 +201,13 @@ export function moreLink(rows: string, { next, note, appends = true, ...more }: 
  * instead. Either way the exact time and its zone are the title.
  */
 export function timeTag(at: Date, kind: 'relative' | 'exact' = 'relative'): Html {
-  const text = at.toISOString()
-  const own = { datetime: text, 'data-exact': kind === 'exact' }
-  const shown = text.slice(0, 19).replace('T', ' ')
-  return html`<time${attributes(own)}>${shown} UTC</time>`
+  const own = { datetime: at.toISOString(), 'data-exact': kind === 'exact' }
+  return html`<time${attributes(own)}>${exactText(at)}</time>`
+}
+
+/** The same text where no element can stand, such as in an option of a list: it stays in UTC. */
+export function exactText(at: Date): string {
+  return `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`
 }
 
 /** A count with its noun: `63 links`. The plural is with an `s` where it is not given. */
@@ -228,7 +235,7 @@ export function rowLink(href: string, text: Printable, own: Attributes = {}): Ht
 }
 
 /** The first step of a user who has nothing yet. */
-export interface FirstStep {
+interface FirstStep {
   title: string
   text: Printable
   command: string
@@ -305,12 +312,12 @@ export function breakable(name: string): Html {
 }
 
 /** A table whose rows the styles turn into small cards on a narrow screen. */
-export interface ListTable {
+interface ListTable {
   /** Of the body, which the browser's script and htmx add rows to. */
   bodyId: string
   /** What the table is, for those who don't see the page around it. */
   caption: string
-  /** A heading each; the one of numbers says so. */
+  /** The headings; `number` marks that of a column of numbers. */
   columns: readonly (string | { number: string })[]
   /** Further class of the table. */
   kind?: string

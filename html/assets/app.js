@@ -68,9 +68,10 @@ function filterRows(field) {
   found.textContent = words.length === 0 ? '' : `${shown} of ${rows.length}`
 }
 
-/** What works again takes its problem back: a part that renews itself by its id, or these. */
+/** What a problem is of: one of these, or the id of a part that renews itself. */
 const CONNECTION = 'the connection'
 const STREAM = 'the stream'
+/** What the problem on the page is of: once that works again, the problem is gone. */
 let problemOf
 /** What has failed and is about to be said, unless it works again before. */
 const failing = new Set()
@@ -201,15 +202,14 @@ function afterRequest(event) {
   event.preventDefault()
 }
 
-/** Leaves out of the address of a filter what says nothing; other forms send every field. */
+/** Leaves empty fields out of the address of a filter; other forms send every field. */
 function configRequest(event) {
   const { request, sourceElement } = event.detail.ctx
   addZone(event.detail.ctx)
   const isFilter = sourceElement.matches('form:is([hx-push-url], [hx-replace-url])')
   if (request.method !== 'GET' || !isFilter) return
   for (const [name, value] of [...request.body]) {
-    const preset = sourceElement.elements.namedItem(name)?.dataset?.default
-    if (value === '' || value === preset) request.body.delete(name)
+    if (value === '') request.body.delete(name)
   }
 }
 
@@ -276,12 +276,6 @@ function streamPort(failed) {
   return port1
 }
 
-document.documentElement.classList.add('js')
-// The browser's own autofocus comes too early for a field that only the script shows.
-document.querySelector('.js-only [autofocus]')?.focus()
-forgetDone()
-showTimes(document)
-setInterval(() => showTimes(document), SHOW_TIMES_MS)
 /** Opens once what begins to ask for attention: a renewed part keeps what people opened or closed. */
 function openNew() {
   for (const box of document.querySelectorAll('[data-opened]:not([data-opens])')) {
@@ -293,7 +287,21 @@ function openNew() {
   }
 }
 
+/** Closes open menus but the one of this element. */
+function closeMenus(within) {
+  for (const menu of document.querySelectorAll('.more-menu[open]')) {
+    if (!menu.contains(within)) menu.open = false
+  }
+}
+
+document.documentElement.classList.add('js')
+// The browser's own autofocus comes too early for a field that only the script shows.
+document.querySelector('.js-only [autofocus]')?.focus()
+forgetDone()
+showTimes(document)
+setInterval(() => showTimes(document), SHOW_TIMES_MS)
 openNew()
+
 document.addEventListener('htmx:after:swap', () => {
   showTimes(document)
   openNew()
@@ -321,12 +329,6 @@ document.addEventListener('visibilitychange', () => pollNow())
 document.addEventListener('DOMContentLoaded', () => {
   pollNow((part) => part.dataset.zoned !== undefined && isElsewhere(part))
 })
-/** Closes open menus but the one of this element. */
-function closeMenus(within) {
-  for (const menu of document.querySelectorAll('.more-menu[open]')) {
-    if (!menu.contains(within)) menu.open = false
-  }
-}
 
 document.addEventListener('keydown', ({ key, target }) => {
   const menu = target.closest('.more-menu[open]')

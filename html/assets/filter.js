@@ -1,6 +1,6 @@
 // The times above the log, over which a range is drawn.
 
-/** Draws a range over the times above the list; where it ends, the log shows that range. */
+/** Draws a range while the pointer is down; then the log shows that range. */
 function drawRange(times, { clientX: begun, pointerId }) {
   const { left, width } = times.getBoundingClientRect()
   const [first, last] = [Number(times.dataset.first), Number(times.dataset.last)]
@@ -15,18 +15,22 @@ function drawRange(times, { clientX: begun, pointerId }) {
     const [from, to] = placesOf(event)
     drawn.style.insetInline = `${from * 100}% ${100 - to * 100}%`
   }
-  times.onpointercancel = () => drawn.remove()
-  times.onpointerup = (event) => {
+  const end = () => {
     drawn.remove()
-    times.onpointermove = null
+    times.onpointermove = times.onpointerup = times.onpointercancel = null
+  }
+  times.onpointercancel = end
+  times.onpointerup = (event) => {
+    end()
     const [from, to] = placesOf(event)
-    if ((to - from) * width > 4)
-      filterTimes(...[from, to].map((at) => first + at * (last - first)))
+    // A click draws nothing.
+    if ((to - from) * width <= 4) return
+    filterTimes([from, to].map((at) => first + at * (last - first)))
   }
 }
 
 /** Filters by a range of time, in place of the one that was chosen. */
-function filterTimes(...range) {
+function filterTimes(range) {
   // The last millisecond counts.
   const [since, until] = range.map((at, n) => new Date(Math.floor(at) + n).toISOString())
   const { form } = document.getElementById('filter-q')

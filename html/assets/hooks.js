@@ -26,6 +26,11 @@ function openBox() {
   return document.getElementById('log-open')
 }
 
+/** Whether an event is beside the list. */
+function isOpen() {
+  return openBox()?.childElementCount > 0
+}
+
 /**
  * Runs a task when it is asked for: one at a time, and once a second at most. A task that gives
  * false is tried again.
@@ -108,7 +113,7 @@ function holdsStill(list) {
     document.getElementById('log-pause')?.getAttribute('aria-pressed') !== 'false' ||
     list.getBoundingClientRect().top < 0 ||
     list.contains(document.activeElement) ||
-    openBox().childElementCount > 0
+    isOpen()
   )
 }
 
@@ -187,7 +192,7 @@ function step(by) {
 
 /** Closes the event beside the list; its row has the focus then. False where there is none. */
 function closeByKey() {
-  if (!openBox()?.hasChildNodes() || document.querySelector('.more-menu[open]')) return false
+  if (!isOpen() || document.querySelector('.more-menu[open]')) return false
   const row = document.querySelector('#log-rows [aria-current]')
   closeBeside()
   row?.focus()

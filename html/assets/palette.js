@@ -36,7 +36,8 @@ async function search() {
   const url = `${link.getAttribute('href')}?${new URLSearchParams({ q: field.value })}`
   try {
     const response = await fetch(url, { headers: { 'HX-Request': 'true' }, signal })
-    if (!response.ok) throw new Error(`status ${response.status}`)
+    // A redirect leads to the login of a proxy.
+    if (!response.ok || response.redirected) throw new Error(`status ${response.status}`)
     show(await response.text())
   } catch {
     if (signal.aborted) return

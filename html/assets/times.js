@@ -12,16 +12,16 @@ const toMinute = new Intl.DateTimeFormat(ENGLISH, {
   ...{ hour: '2-digit', minute: '2-digit', timeZoneName: 'short' },
 })
 const clock = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'medium' })
-const toTheMinute = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'short' })
+const shortClock = new Intl.DateTimeFormat(ENGLISH, { timeStyle: 'short' })
 const relative = new Intl.RelativeTimeFormat(ENGLISH, { numeric: 'auto' })
 
 const MINUTE_S = 60
 const HOUR_S = 3_600
-/** What is no further away is told by hours also across midnight. */
+/** Nearer instants are told by hours, also across midnight. */
 const NEAR_PAST_S = 6 * HOUR_S
 const NEAR_FUTURE_S = 22 * HOUR_S
 const DAY_MS = 86_400_000
-/** Times that are this many days away, or more, are shown as dates. */
+/** Instants that are this many days away, or more, are shown as dates. */
 const FAR_DAYS = 26
 
 const { timeZone } = exact.resolvedOptions()
@@ -67,7 +67,7 @@ function relativeText(at) {
   if (days === 0 || size < (days < 0 ? NEAR_PAST_S : NEAR_FUTURE_S)) {
     return relative.format(Math.round(seconds / HOUR_S), 'hour')
   }
-  if (days === -1) return `yesterday ${toTheMinute.format(at)}`
+  if (days === -1) return `yesterday ${shortClock.format(at)}`
   return Math.abs(days) < FAR_DAYS ? relative.format(days, 'day') : exact.format(at)
 }
 

@@ -160,6 +160,7 @@ function recentEvents({ events, position }: DashboardView): Html {
     'data-position': position,
     'data-max': MAX_RECENT,
   }
+  // The styles show the one or the other: the script adds rows to a table that was empty.
   const content = html`${eventTable('recent-rows', 'Recent events, newest first', events)}
   ${emptyState('No events are kept at present.')}`
   const all = html`<a href="/log">All events</a>`
@@ -184,7 +185,7 @@ function providers(lines: readonly ProviderLine[]): Html {
   return section('providers-title', count, content, { id: 'providers' }, manage)
 }
 
-/** Such as the three that are always there, until somebody sets them up. */
+/** Disabled, and without deliveries: such as those that always exist, until somebody sets them up. */
 function isIdle({ enabled, last_event_at, recent_rejections }: ProviderLine): boolean {
   return !enabled && last_event_at === null && recent_rejections === 0
 }
@@ -253,8 +254,8 @@ interface Hour {
 }
 
 /**
- * What all providers sent in each hour of the clock in which a part of the last 24 hours lies,
- * oldest first: of the oldest hour the end counts, of the last one the time until `now`.
+ * What all providers sent in each hour of the clock that the last 24 hours touch, oldest first.
+ * The first hour has its end alone, the last one the time until `now`.
  */
 export function hourly(stats: readonly HourStats[], now: Date): readonly Hour[] {
   const last = hourOf(now)

@@ -17,7 +17,7 @@ import {
 } from '../parts.ts'
 import { tabs } from '../ways.ts'
 import { compareForm, comparison, type CompareView } from './log/events/compare.ts'
-import { payloadSection, type PayloadView } from './log/events/payload.ts'
+import { MAX_TWICE, payloadSection, type PayloadView } from './log/events/payload.ts'
 import { trustBadge, verifyBadge } from './layout.ts'
 import { logUrl } from './log-url.ts'
 import { subscriptionNote, type SubscriptionView } from './log/events/subscription.ts'
@@ -31,7 +31,7 @@ import {
 
 /** The parts of an event. */
 export const EVENT_TABS = ['payload', 'request', 'deliveries', 'curl'] as const
-export type EventTab = (typeof EVENT_TABS)[number]
+type EventTab = (typeof EVENT_TABS)[number]
 
 /** What `/log/{id}` shows. */
 export interface EventView
@@ -107,7 +107,7 @@ export function eventBody(view: EventView): Html {
 function actions(view: EventView): Html {
   const { event, neighbours } = view
   const previous = neighbours.previous_of_provider
-  const isCopied = event.payload_encoding === 'utf8' && event.payload.length <= MAX_COPIED
+  const isCopied = event.payload_encoding === 'utf8' && event.payload.length <= MAX_TWICE
   const compare = {
     id: 'compare-previous',
     class: 'button',
@@ -123,9 +123,6 @@ function actions(view: EventView): Html {
     ${previous !== null && html`<a${attributes(compare)}>Compare with previous</a>`}
   </div>`
 }
-
-/** A longer payload is downloaded: a button's copy of it would double the page. */
-const MAX_COPIED = 50_000
 
 /** A link that htmx follows in place, on the page of the event as well as beside the log. */
 function inPlace(href: string): Attributes & { href: string } {
@@ -169,7 +166,7 @@ function eventParts(view: EventView): Html {
   })}`
 }
 
-/** An event of a broker came by no request that a command could repeat. */
+/** An event of a broker came without a request, so there is no command that repeats one. */
 function isThere(tab: EventTab, { curl }: EventView): boolean {
   return tab !== 'curl' || curl !== null
 }

@@ -3,7 +3,6 @@ import type { TrustMode } from '../../db/hooks/receive/providers.ts'
 import { html, type Html, type Printable } from '../../kernel/html.ts'
 import type { AlarmKind } from '../../services/hooks/receive/alarms.ts'
 import type { Page } from '../../kernel/http/view.ts'
-import { VERBATIM } from '../form.ts'
 import { timeTag } from '../parts.ts'
 import { placesOf, type PlaceGroup } from '../palette.ts'
 import { entriesOf, errorPage, layout, type ServiceLink, type ShownFault } from '../layout.ts'
@@ -46,14 +45,6 @@ export function hooksFrame(page: Page, services: readonly ServiceLink[]): Html {
 export function hooksErrorPage(fault: ShownFault): Page {
   const ways = html`<a href="/">Go to the dashboard</a> or <a href="/log">open the log</a>.`
   return errorPage(fault, ways)
-}
-
-/** The form of a name that becomes part of an address. */
-export const NAME = {
-  maxlength: 64,
-  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
-  title: 'Lower-case letters, digits, - and _; a letter or digit first',
-  ...VERBATIM,
 }
 
 /** What was checked of an event, as a badge: its look, its label and its meaning. */

@@ -5,7 +5,7 @@ import type { CheckInvestigation } from '../../services/ops/alerts/investigation
 import { postForm, removalForm, submit } from '../form.ts'
 import { contentView } from '../layout.ts'
 import { attributes, disclosed, factLine, polled, secretBox, timeTag } from '../parts.ts'
-import { muteAction, muteText, stateBadge } from './watch/checks.ts'
+import { muteAction, mutedBadge, muteText, serviceUrl, stateBadge } from './watch/checks.ts'
 import { investigationText } from './alerts/investigations.ts'
 import { durationText, sessionLink } from './layout.ts'
 import { muteForm } from './watch/mutes.ts'
@@ -13,7 +13,7 @@ import { changeForm, type CheckFields } from './watch/checks/form.ts'
 import { historySection, type HistoryView } from './watch/checks/history.ts'
 
 /** What `/checks/{id}` shows. */
-export interface CheckView {
+interface CheckView {
   check: CheckHealth
   investigation: CheckInvestigation
   /** Its definition, to be changed; undefined where the inventory file has it. */
@@ -37,9 +37,8 @@ export interface CheckView {
 export function checkView(view: CheckView): View {
   const { service, name } = view.check
   const title = `${service}: ${name}`
-  const list = `/checks?service=${encodeURIComponent(service.toWellFormed())}`
   const above = html`<p class="crumb">
-      <a href="/checks">Checks</a> / <a href="${list}"><bdi>${service}</bdi></a>
+      <a href="/checks">Checks</a> / <a href="${serviceUrl(service)}"><bdi>${service}</bdi></a>
     </p>
     <h1><bdi>${title}</bdi></h1>`
   return contentView({ title, section: 'checks', script: 'ops.js', above }, checkContent(view))
@@ -81,7 +80,7 @@ function nowSection(view: CheckView): Html {
         ${muteAction(check, { target, isMutedNow })}
       </div>
     </div>
-    ${check.mute !== undefined && html`<p class="muted">${muteText(check)}</p>`}
+    ${check.mute && html`<p class="muted">${muteText(check.mute)}</p>`}
     ${definitionLine(view)} ${said !== '' && saidSection(said)} ${historySection(past)}
   </section>`
 }
@@ -95,8 +94,7 @@ function saidSection(said: string): Html {
 function stateLine({ check, now }: CheckView): Html {
   const { state, mute, since, checked_at, ms, session_id } = check
   const lasts = durationText(Math.max(0, now.getTime() - since.getTime()))
-  const badges = html`${stateBadge(state)}
-  ${mute !== undefined && html`<span class="badge">muted</span>`}`
+  const badges = html`${stateBadge(state)} ${mutedBadge(mute)}`
   if (checked_at === null) return factLine([badges, 'not checked yet'])
   return factLine([
     html`${badges} for ${lasts}`,

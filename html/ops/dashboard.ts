@@ -102,7 +102,7 @@ function nowSection(now: NowView): Html {
   const { health, running, last, summary } = now
   const isEmpty = health.state === 'empty'
   const isFirst = last === undefined && !isEmpty
-  // Before the first service and the first session, the step that is due asks.
+  // Before the first service and the first session, the panel of that step polls instead.
   const poll = !isEmpty &&
     !isFirst && {
       ...polled('/', 3, 'now'),

@@ -10,12 +10,14 @@ import {
   listTable,
   longText,
   rowLink,
+  tableRow,
+  timeTag,
+  type More,
 } from '../parts.ts'
-import { tableRow, timeTag, type More } from '../parts.ts'
 import { levelBadge, opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** What `/events` shows. */
-export interface FoundEvents extends Listed<Event> {
+interface FoundEvents extends Listed<Event> {
   /** Filters; null for all. */
   level: string | null
   service: string | null

@@ -128,8 +128,8 @@ export function costText(dollars: number | null): string {
 /** A duration, such as `4.2 s`, `12 min 5 s`, `3 h 20 min` or `2 d 4 h`. */
 export function durationText(milliseconds: number): string {
   const seconds = milliseconds / 1_000
-  if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`
   const whole = Math.round(seconds)
+  if (whole < 60) return `${seconds < 9.95 ? seconds.toFixed(1) : whole} s`
   const minutes = Math.floor(whole / 60)
   if (minutes < 60) return `${minutes} min ${whole % 60} s`
   const hours = Math.floor(minutes / 60)

@@ -18,7 +18,7 @@ import {
 import { levelBadge, opsView, sessionLink, shortText, type Listed } from './layout.ts'
 
 /** What `/notices` shows. */
-export interface FoundNotices extends Listed<ListedNotice> {
+interface FoundNotices extends Listed<ListedNotice> {
   lasting: readonly ListedNotice[]
   targets: readonly ShownTarget[]
 }

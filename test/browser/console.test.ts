@@ -275,6 +275,9 @@ await t.test('an expired sign-in is said with the way to sign in', async (t) => 
     await untilText(page.locator('#problem'), 'You are no longer signed in. Sign in again')
     t.notOk(await page.getByText('Please sign in').count(), 'the page stays')
     t.equal(await page.locator('#now, #log-results').count(), 1)
+    await page.keyboard.press('Control+k')
+    await untilText(page.locator('#palette > .muted'), 'The search could not be reached.')
+    await page.keyboard.press('Escape')
     await clickLink(page, 'Sign in again')
     await untilText(page.locator('h1'), 'Please sign in')
   }

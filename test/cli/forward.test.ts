@@ -286,6 +286,8 @@ t.test('the output of a program, and its place in the log', async (t) => {
   t.notMatch(forwarder.said(), 'again')
   const [attempt] = await recorded(base, id)
   t.match(attempt, { target: 'exec:sh', outcome: 'delivered', answer: 'exit 0 in ' })
+  const { text } = await request(`${base}/log/${id}?replayed=1`)
+  t.match(text, /Delivered: exit 0 in \d+ ms\./)
   const told = { status: null, exit_code: 0, attempts: 1, delivered: true }
   t.match(readJson(json), [told])
 })

@@ -1,6 +1,8 @@
 import { t } from 'tap'
 import { html, render } from '../../kernel/html.ts'
+import { percentText } from '../../html/chart.ts'
 import { hooksFrame } from '../../html/hooks/layout.ts'
+import { durationText } from '../../html/ops/layout.ts'
 import { breakable, sizeTag, sizeText, timeTag } from '../../html/parts.ts'
 
 t.test('sizes are short, and exact in the title', async (t) => {
@@ -15,6 +17,28 @@ t.test('sizes are short, and exact in the title', async (t) => {
   ]
   for (const [bytes, text] of cases) t.equal(sizeText(bytes), text, String(bytes))
   t.match(render(sizeTag(2150)), 'title="2150 bytes"')
+})
+
+t.test('only the whole is 100 %', async (t) => {
+  const cases: readonly (readonly [number, string])[] = [
+    [0, '0.00 %'],
+    [57 / 100, '57.00 %'],
+    [99_999 / 100_000, '99.99 %'],
+    [1, '100 %'],
+  ]
+  for (const [part, text] of cases) t.equal(percentText(part), text, String(part))
+})
+
+t.test('durations have no 60 seconds', async (t) => {
+  const cases: readonly (readonly [number, string])[] = [
+    [40, '0.0 s'],
+    [9_960, '10 s'],
+    [59_400, '59 s'],
+    [59_700, '1 min 0 s'],
+    [12_000_000, '3 h 20 min'],
+    [187_200_000, '2 d 4 h'],
+  ]
+  for (const [ms, text] of cases) t.equal(durationText(ms), text, String(ms))
 })
 
 t.test('times are UTC until the script knows better', async (t) => {

@@ -1,9 +1,8 @@
 import type { Endpoint } from '../../../db/hooks/agents/endpoints.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState } from '../../../kernel/http/view.ts'
-import { checkbox, field, postForm, refusal, removalForm, submit } from '../../form.ts'
+import { checkbox, field, NAME, postForm, refusal, removalForm, submit } from '../../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../../parts.ts'
-import { NAME } from '../layout.ts'
 
 interface Made {
   name: string

@@ -2,6 +2,7 @@ import type { Forwarder } from '../../../db/hooks/send/forwarders.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import { removalForm } from '../../form.ts'
 import { breakable, cards, copyBox, disclosed, facts, section, timeTag } from '../../parts.ts'
+import { countOrMore } from './destinations/facts.ts'
 
 /** What the settings page shows of forwarding. */
 export interface ForwardersView {
@@ -43,16 +44,14 @@ function forwarderCard(forwarder: Forwarder, { connected, countedTo }: Forwarder
     ${facts({
       State: stateBadge(here),
       'Done up to': position === 0 ? 'nothing yet' : html`event ${position}`,
-      'Newer events': waiting < countedTo ? waiting : html`${countedTo} or more`,
+      'Newer events': countOrMore(waiting, countedTo),
       'Last heard of': timeTag(updated_at),
     })}
     ${!here && disclosed('Forget…', removalForm('Forget', name, FORGOTTEN, form))}
   </article>`
 }
 
-/**
- * A forwarder may be connected to another instance on the same database, which nobody tells us.
- */
+/** One that is connected to another instance on the same database is away, too. */
 function stateBadge(here: boolean): Html {
   return here
     ? html`<span class="badge verified">connected</span>`

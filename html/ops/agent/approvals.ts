@@ -22,7 +22,7 @@ import { limitBadge } from './operations.ts'
 import { sessionLink, shortText, type Listed } from '../layout.ts'
 
 /** An approval with the limit of its operation; without one the inventory has it no more. */
-export interface ShownApproval {
+interface ShownApproval {
   approval: Approval
   /** What it runs, for people. */
   command: string
@@ -49,7 +49,7 @@ const LOOKS: Readonly<Record<ApprovalStatus, string>> = {
 }
 
 /** What `/approvals` shows: its rows are those that wait no longer. */
-export interface ApprovalsView extends Listed<ShownApproval> {
+interface ApprovalsView extends Listed<ShownApproval> {
   pending: readonly ShownApproval[]
   /** The address of this page, which an open page polls. */
   path: string

@@ -28,7 +28,7 @@ export interface FoundMemories extends Listed<StoredMemory> {
 }
 
 /** A memory, with the form that changes it where it is edited. */
-export interface MemoryCard {
+interface MemoryCard {
   memory: StoredMemory
   form?: FormState
 }

@@ -4,6 +4,7 @@ import type { FormState, Page, View } from '../../../kernel/http/view.ts'
 import type { Incident } from '../../../services/ops/alerts/incidents/incidents.ts'
 import { anyOf, field, filterForm, postForm, select, submit } from '../../form.ts'
 import {
+  cardList,
   copyBox,
   countLine,
   countUpTo,
@@ -15,8 +16,9 @@ import {
   nextLink,
   rowLink,
   section,
+  tableRow,
+  timeTag,
 } from '../../parts.ts'
-import { tableRow, timeTag } from '../../parts.ts'
 import { menu } from '../../ways.ts'
 import { incidentSections, notesSection, spentFacts } from './incidents/incident.ts'
 import { opsView, sessionLink, shortText, type Listed } from '../layout.ts'
@@ -42,7 +44,7 @@ const NO_ALERTS = html`No alerts yet. Have your monitoring tool post to
   <code>/api/v1/webhook</code>, with the key in ${KEY} as its bearer token.`
 
 /** What `/alerts` shows. */
-export interface FoundAlerts extends Listed<Alert> {
+interface FoundAlerts extends Listed<Alert> {
   /** Filters; null for all. */
   state: string | null
   service: string | null
@@ -138,14 +140,14 @@ export function alertPage({ alert, texts, incident, address, note }: ShownAlert)
       ${incidentSections(incident)}
       ${
         alert.texts > 1 &&
-        section('texts-title', `${alert.texts} different texts`, cardsOf(texts.rows.map(textCard)))
+        section(
+          'texts-title',
+          `${alert.texts} different texts`,
+          cardList(texts.rows.map(textCard)),
+        )
       }
       ${nextLink(texts.older, 'Older texts')}`,
   }
-}
-
-function cardsOf(list: readonly Html[]): Html {
-  return html`<div class="cards">${list}</div>`
 }
 
 function alertPanel(alert: Alert, incident: Incident, address: string): Html {

@@ -7,7 +7,7 @@ import { cards, section } from '../../parts.ts'
 import { heldBackCard, heldBackFields } from '../layout.ts'
 
 /** What `/silences` shows. */
-export interface SilencesView {
+interface SilencesView {
   silences: readonly ShownSilence[]
   form: FormState
   now: Date

@@ -1,7 +1,7 @@
 import type { Assistant } from '../../../db/ops/assistants/assistants.ts'
 import { html, type Html } from '../../../kernel/html.ts'
 import type { FormState } from '../../../kernel/http/view.ts'
-import { checkbox, field, postForm, refusal, removalForm, submit, VERBATIM } from '../../form.ts'
+import { checkbox, field, NAME, postForm, refusal, removalForm, submit } from '../../form.ts'
 import { cards, copyBox, disclosed, facts, secretBox, section, timeTag } from '../../parts.ts'
 
 interface Made {
@@ -21,12 +21,6 @@ export interface AssistantsView {
   newAssistant: FormState
 }
 
-const NAME = {
-  maxlength: 64,
-  pattern: '[a-z0-9][a-z0-9_\\-]{0,63}',
-  title: 'Lower-case letters, digits, - and _; a letter or digit first',
-  ...VERBATIM,
-}
 const REVOKED = 'Its token stops working at once.'
 
 /** The assistants' part of `/config`, and the answer to its forms. */

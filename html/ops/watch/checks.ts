@@ -9,8 +9,19 @@ import type {
 } from '../../../services/ops/watch/checks/health.ts'
 import type { Bar } from '../../../services/ops/watch/checks/history.ts'
 import { hiddenField, postForm, submit } from '../../form.ts'
-import { attributes, countLine, countText, listTable, nextLink, polled } from '../../parts.ts'
-import { rowLink, section, startHere, tableRow, timeTag } from '../../parts.ts'
+import {
+  attributes,
+  countLine,
+  countText,
+  listTable,
+  nextLink,
+  polled,
+  rowLink,
+  section,
+  startHere,
+  tableRow,
+  timeTag,
+} from '../../parts.ts'
 import { menu } from '../../ways.ts'
 import { dayBar, uptimeCell } from './checks/days.ts'
 import { opsView, shortText } from '../layout.ts'
@@ -145,15 +156,22 @@ function serviceBox(
   bars: ReadonlyMap<number, Bar> | undefined,
 ): Html {
   const isOpen = bars !== undefined || checks.some(isBad)
-  const escaped = encodeURIComponent(name.toWellFormed())
-  const id = `service-${escaped}`
+  const id = `service-${escaped(name)}`
   const shown = bars === undefined ? checks.slice(0, MAX_CHECKS) : checks
-  const href = `/checks?service=${escaped}`
   return html`<details${attributes({ class: 'panel service', id, open: isOpen, 'data-opens': isOpen })}>
     <summary><bdi>${name}</bdi> ${serviceBadges(checks)}</summary>
     ${checks.length === 0 ? NO_CHECKS : checkTable(`${id}-rows`, name, shown, bars)}
-    ${nextLink(shown.length < checks.length ? href : undefined, `All ${checks.length} checks`)}
+    ${nextLink(shown.length < checks.length ? serviceUrl(name) : undefined, `All ${checks.length} checks`)}
   </details>`
+}
+
+/** The page of a service's checks. */
+export function serviceUrl(name: string): string {
+  return `/checks?service=${escaped(name)}`
+}
+
+function escaped(name: string): string {
+  return encodeURIComponent(name.toWellFormed())
 }
 
 /** Whether a run has found that it is not ok. */
@@ -203,12 +221,13 @@ export function rowOf(
     {
       type: html`${rowLink(`/checks/${id}`, html`<bdi>${name}</bdi>`, { id: `check-${id}-link` })}
         <span class="muted">${type}${source === 'hand' && ', made by hand'}</span>`,
-      verify: html`${stateBadge(state)} ${mutedBadge(check)}`,
+      verify: html`${stateBadge(state)} ${mutedBadge(check.mute)}`,
       ...(bar !== undefined && {
         'number up': uptimeCell(bar.up, bar.days, 'day'),
         days: dayBar(name, bar),
       }),
-      message: html`${shortText(message, 300)} ${mutedLine(check)}`,
+      message: html`${shortText(message, 300)}
+      ${check.mute && html`<span class="muted">${muteText(check.mute)}</span>`}`,
       when: checked_at && timeTag(since),
       number: checked_at && `${ms} ms`,
       'actions-cell': rowActions(check, bar === undefined ? 'short' : 'days', isMutedNow),
@@ -261,17 +280,12 @@ export function muteAction(
   return menu(html`Mute ${hidden}`, [form, other], own)
 }
 
-function mutedBadge({ mute }: CheckHealth): Html | false {
+export function mutedBadge(mute: CheckHealth['mute']): Html | false {
   return mute !== undefined && html`<span class="badge">muted</span>`
 }
 
-function mutedLine(check: CheckHealth): Html | false {
-  return check.mute !== undefined && html`<span class="muted">${muteText(check)}</span>`
-}
-
-/** Says what mutes a check, why, who did it, and until when; false while no mute counts. */
-export function muteText({ mute }: CheckHealth): Html | false {
-  if (mute === undefined) return false
+/** Says what mutes a check, why, who did it, and until when. */
+export function muteText(mute: NonNullable<CheckHealth['mute']>): Html {
   const { ends_at, reason, author, service, check_name } = mute
   const wider = service === null ? ' with everything' : ' with its service'
   return html`Muted${check_name === null && wider}:

@@ -7,7 +7,7 @@ import { cards, section } from '../../parts.ts'
 import { heldBackCard, heldBackFields } from '../layout.ts'
 
 /** What `/mutes` shows. */
-export interface MutesView {
+interface MutesView {
   mutes: readonly ShownMute[]
   form: FormState
   now: Date

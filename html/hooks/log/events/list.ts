@@ -20,7 +20,7 @@ export interface ListView extends FilterView {
 }
 
 /** A page of `/log`. */
-export interface LogView extends ListView, FilterLine, SearchMenu {
+interface LogView extends ListView, FilterLine, SearchMenu {
   events: readonly EventRow[]
   /** No event up to this one is missing in the list. */
   position: number

@@ -29,8 +29,8 @@ export interface PayloadView {
 
 /** Longer payloads are cut here; the whole payload can be downloaded. */
 const SHOWN_CHARACTERS = 200_000
-/** A longer payload is not on the page twice: a link leads to its text as sent. */
-const MAX_TWICE = 50_000
+/** A longer payload is not on the page twice: a link leads to its text, and no button copies it. */
+export const MAX_TWICE = 50_000
 
 const NO_TREE = 'There is too much of this JSON for a tree; it is shown as text.'
 
@@ -86,7 +86,7 @@ function readable(view: PayloadView): Printable {
   ${block('Payload', pretty ?? text, size)}`
 }
 
-/** The beginning of a text. It is itself the beginning of `bytes`, or with null the whole. */
+/** A text, cut. `bytes` is the size of the payload where the text has only its beginning. */
 function block(label: string, text: string, bytes: string | null = null): Html {
   const cut = text.length > SHOWN_CHARACTERS
   const all = bytes === null ? `of ${text.length} characters` : `characters of ${bytes} bytes`

@@ -9,8 +9,8 @@ import { answerFacts, answerForm } from './answers.ts'
 import { removalOf, rotationOf } from './rotation.ts'
 
 /**
- * One provider: a row with what it is and whether it may, which opens to all that is known and may
- * be changed. htmx asks for that when the row is opened: a page of many providers stays small.
+ * One provider: a row with its kind and its switch. It opens to all that is known and can be
+ * changed, which htmx loads then: a page of many providers stays small.
  */
 export function providerCard(card: ProviderCard): Html {
   const { name, trust_mode, open = false } = card
@@ -105,7 +105,7 @@ export function providerToggle({ name, enabled, secret_status }: ProviderCard): 
   return switchForm(key, enabled, { action, target: 'this' }, secret_status === 'missing')
 }
 
-/** As the docs and the command name it. */
+/** The name of a scheme in the docs and in the command, and how it is weaker than others. */
 function schemeText(scheme: string, note: string | null): Printable {
   return note === null ? scheme : `${scheme} (${note})`
 }

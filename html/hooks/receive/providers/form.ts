@@ -5,6 +5,7 @@ import {
   checkbox,
   field,
   hiddenField,
+  NAME,
   postForm,
   refusal,
   select,
@@ -16,7 +17,6 @@ import {
 } from '../../../form.ts'
 import { breakable, copyBox, disclosed } from '../../../parts.ts'
 import type { Scheme } from '../../../../services/hooks/receive/schemes/scheme.ts'
-import { NAME } from '../../layout.ts'
 import { answerFields } from './answers.ts'
 import { secretField } from './rotation.ts'
 

@@ -58,7 +58,7 @@ function rotateForm(card: ProviderCard, key: string): Html {
 }
 
 /** Where the sender makes the signing secret, it is pasted here. */
-export function secretField(form: Form, isGiven = false): Html {
+export function secretField(form: Form, isGiven: boolean): Html {
   const label = isGiven
     ? 'Secret that the sender made'
     : 'Secret, when the sender made it (empty = one is made)'

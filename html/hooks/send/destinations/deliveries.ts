@@ -4,7 +4,7 @@ import { checkbox, hiddenField, postForm, submit } from '../../../form.ts'
 import { breakable, emptyState, listTable, rowLink, tableRow, timeTag } from '../../../parts.ts'
 import { tabs } from '../../../ways.ts'
 import { lastAnswer } from '../../layout.ts'
-import { countUpTo } from './facts.ts'
+import { countOrMore } from './facts.ts'
 
 /** The deliveries that the page of a destination lists. */
 interface DeliveriesView {
@@ -67,7 +67,7 @@ function retryAll({ destination, state }: DeliveriesView): Html {
 /** The ways to what waits and to what was given up. */
 function kinds({ destination, state, countedTo }: DeliveriesView): Html {
   const { waiting, dead } = destination
-  const count = (value: number) => countUpTo(value, countedTo)
+  const count = (value: number) => countOrMore(value, countedTo)
   const tab = (kind: Delivery['state'], label: string) => {
     return { href: listUrl(destination, kind, ''), label, isCurrent: kind === state }
   }

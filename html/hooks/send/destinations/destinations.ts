@@ -4,7 +4,7 @@ import type { Page } from '../../../../kernel/http/view.ts'
 import { breakable, emptyState, listTable, rowLink, tableRow } from '../../../parts.ts'
 import { lastAnswer } from '../../layout.ts'
 import { listUrl } from './deliveries.ts'
-import { countUpTo, eventsText, placeText, stateBadge } from './facts.ts'
+import { countOrMore, eventsText, placeText, stateBadge } from './facts.ts'
 import { NEW_PATH } from './new.ts'
 
 /** What `/destinations` shows. */
@@ -77,9 +77,9 @@ function destinationRow(destination: Destination, view: DestinationsView): Html 
         <span class="place">→ ${breakable(placeText(destination))}</span>`,
       wanted: eventsText(destination, providers),
       'number delivered': html`${delivered.toLocaleString('en')} ${unit('delivered')}`,
-      'number waiting': html`${countUpTo(waiting, countedTo)} ${unit('waiting')}`,
+      'number waiting': html`${countOrMore(waiting, countedTo)} ${unit('waiting')}`,
       'number dead': html`<span class="${dead > 0 && 'trouble'}"
-          >${countUpTo(dead, countedTo)}</span
+          >${countOrMore(dead, countedTo)}</span
         >
         ${unit('dead')}`,
       answered: html`<span class="${failing && 'trouble'}"

@@ -3,7 +3,7 @@ import { html, type Html, type Printable } from '../../../../kernel/html.ts'
 import { breakable, facts, timeTag } from '../../../parts.ts'
 import { lastAnswer } from '../../layout.ts'
 
-// What is shown of a destination: on the card of the list, and on its own page.
+// What is shown of a destination: in its row of the list, and on its own page.
 
 /** What it gets, how, and what became of it; counts are exact below `countedTo`. */
 export function destinationFacts(
@@ -11,7 +11,7 @@ export function destinationFacts(
   { countedTo, providers }: { countedTo: number; providers: readonly string[] },
 ): Html {
   const { url, gap, gap_through, oldest_at: oldest, rate, timeout_s, body_template } = destination
-  const count = (value: number) => countUpTo(value, countedTo)
+  const count = (value: number) => countOrMore(value, countedTo)
   return facts({
     URL: html`<code>${breakable(url)}</code>`,
     Events: eventsText(destination, providers),
@@ -58,7 +58,7 @@ export function stateBadge({ disabled_by: by, failing }: FailingState): Html {
 type FailingState = Pick<Destination, 'disabled_by' | 'failing'>
 
 /** A number of deliveries, which are counted up to a limit. */
-export function countUpTo(value: number, countedTo: number): string {
+export function countOrMore(value: number, countedTo: number): string {
   return `${value.toLocaleString('en')}${value < countedTo ? '' : ' or more'}`
 }
 

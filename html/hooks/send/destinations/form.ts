@@ -211,4 +211,4 @@ function credentialFields(form: Form, { sign_with, headers, authorization }: Con
   return disclosed('Credentials…', fields, { open: form.fault !== undefined })
 }
 
-const LINES = { rows: 2, spellcheck: 'false', autocapitalize: 'off' } as const
+const LINES = { rows: 2, ...VERBATIM }

@@ -1,11 +1,10 @@
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { FormState, Page } from '../../../../kernel/http/view.ts'
-import { field, postForm, refusal, submit } from '../../../form.ts'
-import { NAME } from '../../layout.ts'
+import { field, NAME, postForm, refusal, submit } from '../../../form.ts'
 import { destinationFields, testButton, testResult, urlField, type FormHelp } from './form.ts'
 
 /** What the page shows on which a destination is added. */
-export interface NewDestinationView {
+interface NewDestinationView {
   help: FormHelp
   form: FormState
 }

@@ -2,7 +2,7 @@ import type { Replay } from '../../../../db/hooks/send/replays.ts'
 import { html, type Html, type Printable } from '../../../../kernel/html.ts'
 import type { Comparison } from '../../../../services/hooks/log/events/compare.ts'
 import { select, submit } from '../../../form.ts'
-import { section, timeTag } from '../../../parts.ts'
+import { exactText, section, timeTag } from '../../../parts.ts'
 import { differences, SAME_VALUES } from '../../log/events/compare.ts'
 
 /** Two attempts whose answers are compared; undefined if an answer is no longer kept. */
@@ -11,7 +11,7 @@ export interface AnswersView {
 }
 
 /** Two attempts of an event, and how their answers differ. */
-export interface ComparedAnswers {
+interface ComparedAnswers {
   own: Replay
   other: Replay
   result: Pick<Comparison, 'by' | 'payload'>
@@ -33,9 +33,8 @@ export function answersForm(event: number, replays: readonly Replay[]): Html | f
 }
 
 function optionText({ id, status, at, target }: Replay): string {
-  const time = at.toISOString().slice(0, 19).replace('T', ' ')
   const short = target.length > MAX_TARGET ? `${target.slice(0, MAX_TARGET)}…` : target
-  return `${id}: ${status ?? 'no status'}, ${time} UTC, ${short}`
+  return `${id}: ${status ?? 'no status'}, ${exactText(at)}, ${short}`
 }
 
 /** A longer target would widen the list. */

@@ -6,7 +6,7 @@ import { emptyState, section, sizeText } from '../../../parts.ts'
 import { replaysList, targetField, type ReplaysView } from './replays.ts'
 
 /** What `/log/{id}/edit` shows. */
-export interface EditView extends Pick<ReplaysView, 'replays' | 'receivers' | 'defaultTarget'> {
+interface EditView extends Pick<ReplaysView, 'replays' | 'receivers' | 'defaultTarget'> {
   event: EventDetail
   /** Whether its payload is text, and short enough for the form. */
   isEditable: boolean

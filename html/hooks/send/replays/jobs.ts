@@ -23,7 +23,7 @@ import { listHead } from '../../log/events/list.ts'
 import { targetField } from './replays.ts'
 
 /** What `/replays/new` shows: the events that would be sent. */
-export interface NewReplayView {
+interface NewReplayView {
   filter: ExportQuery
   counted: CountedEvents
   /** No event above it is sent. */

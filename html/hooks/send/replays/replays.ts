@@ -2,7 +2,15 @@ import type { Receiver } from '../../../../db/hooks/send/forwarders.ts'
 import type { Replay } from '../../../../db/hooks/send/replays.ts'
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { FormState } from '../../../../kernel/http/view.ts'
-import { field, hiddenField, postForm, refusal, submit, type Form } from '../../../form.ts'
+import {
+  field,
+  hiddenField,
+  postForm,
+  refusal,
+  submit,
+  type FieldOptions,
+  type Form,
+} from '../../../form.ts'
 import {
   attributes,
   breakable,
@@ -94,12 +102,17 @@ export function deliveriesSection(view: ReplaysView): Html {
 }
 
 /** The field of a target, with what it may be. */
-export function targetField(form: Form, { defaultTarget }: Pick<ReplaysView, 'defaultTarget'>) {
+export function targetField(
+  form: Form,
+  { defaultTarget }: Pick<ReplaysView, 'defaultTarget'>,
+  own: FieldOptions = {},
+): Html {
   return field(form, 'target_url', 'Target (URL)', {
     type: 'url',
     placeholder: defaultTarget ?? 'https://example.com/hook',
     required: defaultTarget === null,
     hint: targetHint(defaultTarget),
+    ...own,
   })
 }
 
@@ -109,19 +122,17 @@ function targetHint(defaultTarget: string | null): Html {
     in <code>HOOKS_REPLAY_TARGETS</code>.`
 }
 
-function replayForm({ event, defaultTarget, sent }: ReplaysView): Html {
+function replayForm(view: ReplaysView): Html {
+  const { event, defaultTarget, sent } = view
   const form = { id: 'target', ...sent }
-  const target = {
+  const own = {
     id: 'target_url',
-    type: 'url',
-    placeholder: defaultTarget ?? 'https://example.com/hook',
-    required: defaultTarget === null,
     hint: html`Sends the stored bytes, signed again for a signed provider.
     ${targetHint(defaultTarget)}`,
   }
   return postForm(
     { id: 'replay', action: `/log/${event.id}/replay`, target: '#event-body' },
-    html`${refusal(form)} ${field(form, 'target_url', 'Target (URL)', target)}
+    html`${refusal(form)} ${targetField(form, view, own)}
       <p class="actions">${submit('Replay', { class: 'primary', id: 'replay-button' })}</p>`,
   )
 }
@@ -195,7 +206,8 @@ function answerText({ outcome, status, ms }: Replay): string {
 }
 
 /** The button that was pressed is gone with its menu: the outcome gets the focus. */
-function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
+function outcomeLine(replay: Replay): Html {
+  const { outcome, status, ms, detail } = replay
   const isDelivered = outcome === 'delivered'
   const own = {
     id: 'outcome',
@@ -206,6 +218,6 @@ function outcomeLine({ outcome, status, ms, detail }: Replay): Html {
   }
   const answer = status !== null && `the target answered ${status} in ${ms} ms`
   const reasons = [answer, detail].filter(Boolean).join('; ')
-  const text = isDelivered ? `Delivered: ${status} in ${ms} ms.` : `Not delivered: ${reasons}.`
+  const text = isDelivered ? `Delivered: ${answerText(replay)}.` : `Not delivered: ${reasons}.`
   return html`<p${attributes(own)}>${text}</p>`
 }

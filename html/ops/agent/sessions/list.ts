@@ -26,7 +26,7 @@ import {
 import { askedLine } from './prompt.ts'
 
 /** What `/sessions` shows. */
-export interface FoundSessions extends Listed<Chain> {
+interface FoundSessions extends Listed<Chain> {
   /** Filters; null for all. */
   status: string | null
   trigger: string | null
@@ -41,7 +41,7 @@ export interface FoundSessions extends Listed<Chain> {
 }
 
 /** The sessions of an escalation chain, oldest first, at least one. */
-export type Chain = readonly SessionRow[]
+type Chain = readonly SessionRow[]
 
 const STATUSES = anyOf('running', 'completed', 'failed', 'timed_out', 'escalated', 'stopped').map(
   ([value, label]) => [value, label.replace('_', ' ')] as const,

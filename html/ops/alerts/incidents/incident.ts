@@ -12,6 +12,7 @@ import type { Incident } from '../../../../services/ops/alerts/incidents/inciden
 import { field, postForm, refusal, submitLine } from '../../../form.ts'
 import { markdown } from '../../../markdown.ts'
 import {
+  cardList,
   countLine,
   countText,
   disclosed,
@@ -45,7 +46,7 @@ export function incidentSections(incident: Incident): readonly (Html | false)[] 
       section(
         'memories-title',
         'What was learned',
-        html`<div class="cards">${memories.map((memory) => memoryCard({ memory }))}</div>`,
+        cardList(memories.map((memory) => memoryCard({ memory }))),
       ),
     before.length + earlier.length > 0 && beforeSection(incident),
   ]
@@ -53,7 +54,7 @@ export function incidentSections(incident: Incident): readonly (Html | false)[] 
 
 const PANEL = { class: 'panel' }
 
-/** What an incident took: false before its first session. */
+/** What an incident took. It has no cost before its first session. */
 export function spentFacts({
   duration,
   cost,
@@ -170,11 +171,10 @@ function beforeSection({ before, earlier }: Incident): Html {
   const links = html`<p class="actions">
     Earlier: ${earlier.map(({ id }) => html`${sessionLink(id)} `)}
   </p>`
-  const cards = html`<div class="cards">${before.map(beforeCard)}</div>`
   return section(
     'before-title',
     'Found and done before',
-    html`${cards} ${earlier.length > 0 && links}`,
+    html`${cardList(before.map(beforeCard))} ${earlier.length > 0 && links}`,
   )
 }
 
@@ -202,8 +202,7 @@ export function notesSection(
   state: FormState,
 ): Html {
   const form = { id: 'note', ...state }
-  const list = html`<div class="cards">${notes.map(noteCard)}</div>`
-  const content = html`${notes.length > 0 && list}
+  const content = html`${notes.length > 0 && cardList(notes.map(noteCard))}
   ${disclosed(
     'Add a note…',
     postForm(

@@ -14,7 +14,11 @@ export function dayBar(name: string, { days, up }: Bar): Html {
 }
 
 /** A bar for each of the last 24 hours, this one last. */
-export function hourBar(name: string, hours: readonly Hour[], up: number | null): Html {
+export function hourBar(
+  name: string,
+  hours: readonly Pick<Hour, 'hour' | 'up'>[],
+  up: number | null,
+): Html {
   const lastDay = hours.slice(-24)
   const bars = lastDay.map(({ hour, up: part }) => ({ label: instantText(hour), up: part }))
   return uptimeChart(`${name}: ${uptimeOf(up, lastDay, 'hour')}`, bars)

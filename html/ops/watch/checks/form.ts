@@ -29,7 +29,7 @@ export interface CheckFields {
 }
 
 /** What `/checks/new` shows. */
-export interface NewCheckView {
+interface NewCheckView {
   types: readonly string[]
   /** Names of services that there are. */
   services: readonly string[]

@@ -1,7 +1,6 @@
 import { html, type Html } from '../../../../kernel/html.ts'
 import type { CheckHealth, ServiceHealth } from '../../../../services/ops/watch/checks/health.ts'
-import type { Recent, RecentHour } from '../../../../services/ops/watch/checks/recent.ts'
-import { barChart, percentText, type Bar } from '../../../chart.ts'
+import type { Recent } from '../../../../services/ops/watch/checks/recent.ts'
 import {
   countText,
   listTable,
@@ -11,10 +10,9 @@ import {
   startHere,
   tableRow,
 } from '../../../parts.ts'
-import { instantText } from '../../../times.ts'
-import { INVENTORY_EXAMPLE, stateBadge } from '../checks.ts'
+import { INVENTORY_EXAMPLE, mutedBadge, serviceUrl, stateBadge } from '../checks.ts'
 import { shortText } from '../../layout.ts'
-import { uptimeCell, uptimeOf } from './days.ts'
+import { hourBar, uptimeCell } from './days.ts'
 
 /** The services on the dashboard. */
 export interface ServicesView {
@@ -25,8 +23,6 @@ export interface ServicesView {
   /** The last 24 hours, by the service's name. */
   recent: ReadonlyMap<string, Recent>
 }
-
-const STRIP_HEIGHT = 20
 
 /** Each service in a row: its state, its last 24 hours, and the part of them that was up. */
 export function servicesPanel({ services, total, recent }: ServicesView): Html {
@@ -45,20 +41,19 @@ export function servicesPanel({ services, total, recent }: ServicesView): Html {
 
 function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | undefined): Html {
   const { hours = [], up = null } = recent ?? {}
-  const href = `/checks?service=${encodeURIComponent(name.toWellFormed())}`
   const worst = checks.find((check) => check.state !== 'ok')
   return tableRow(
     {},
     {
-      type: html`${rowLink(href, html`<bdi>${name}</bdi>`)}
+      type: html`${rowLink(serviceUrl(name), html`<bdi>${name}</bdi>`)}
       ${worst !== undefined && html`<span class="detail">${problemText(worst)}</span>`}`,
       verify: html`${
         checks.length === 0
           ? html`<span class="badge unknown">no checks</span>`
           : stateBadge(state)
       }
-      ${worst?.mute !== undefined && html`<span class="badge">muted</span>`}`,
-      hours: hourStrip(`${name}: ${uptimeOf(up, hours, 'hour')}`, hours),
+      ${mutedBadge(worst?.mute)}`,
+      hours: hourBar(name, hours, up),
       number: uptimeCell(up, hours, 'hour'),
     },
   )
@@ -68,20 +63,6 @@ function serviceRow({ name, state, checks }: ServiceHealth, recent: Recent | und
 function problemText({ name, message, mute }: CheckHealth): string {
   const muted = mute === undefined ? '' : `muted, ${shortText(mute.reason, 60)} · `
   return shortText(`${muted}${name}: ${message}`, 120)
-}
-
-/** A bar for each hour: what failed stands on what did not. */
-function hourStrip(label: string, hours: readonly RecentHour[]): Html {
-  const bars = hours.map(({ hour, up }): Bar => {
-    const at = instantText(hour)
-    if (up === null) return { label: at, title: `${at}: not checked`, parts: [] }
-    const parts = [
-      { kind: 'up', value: up },
-      { kind: 'down', value: 1 - up },
-    ]
-    return { label: at, title: `${at}: ${percentText(up)} up`, parts }
-  })
-  return barChart(label, bars, { kind: 'uptime', height: STRIP_HEIGHT })
 }
 
 /** Says how to add the first service. */
