@@ -28,7 +28,7 @@ export async function sendMessage(
   if (kind !== 'mail') return post(requestOf({ ...address, kind }, message), message.key, signal)
   // It takes memory: it is loaded where mail is sent.
   const { sendMail } = await import('./mail.ts')
-  const problem = await sendMail(address, mailOf(message), message.key, signal)
+  const problem = await sendMail(address, mailOf(message), signal)
   return problem === undefined ? undefined : { problem, waitMs: 0 }
 }
 

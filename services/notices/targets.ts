@@ -1,17 +1,12 @@
 import type { Database } from '../../db/client.ts'
 import { noticeQueries as q, type StoredTarget, type TargetRules } from '../../db/notices.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
 import { readAddress, type Address } from './address.ts'
 
 // Where notices go: the addresses of the configuration, and those that `gatehouse notify` keeps in
 // the database, encrypted.
-
-/** Encrypts small secrets, each bound to a name. */
-export interface SecretBox {
-  seal: (text: string, name: string) => Buffer
-  open: (sealed: Buffer, name: string) => { text: string } | { problem: string }
-}
 
 /** A target: `address` may say why it can't be read. */
 export interface Target extends TargetRules {

@@ -7,8 +7,8 @@ import type { Caller } from '../../people/users/groups.ts'
 /** A link's slug and its aliases. */
 export type Named = Pick<Link, 'slug' | 'aliases'>
 
-/** How many links with the same name but for dashes are read. */
-const MAX_NAMESAKES = 20
+/** How many links are read whose name differs in dashes only. */
+export const MAX_NAMESAKES = 20
 
 /** All names of a link, each once. */
 export function namesOf({ slug, aliases }: Named): readonly string[] {
