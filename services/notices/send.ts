@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000
 const MAX_WAIT_S = 3_600
 
 /** Why a message was not taken, and how long its receiver asks to wait. */
-export interface FailedSend {
+interface FailedSend {
   problem: string
   waitMs: number
 }

@@ -27,7 +27,7 @@ export function listDeletedLinks(
 }
 
 /** The names with which a deleted link comes back. */
-export interface RestoredNames {
+interface RestoredNames {
   /** Replaces the former slug; undefined to keep it. */
   slug: string | undefined
   /** Whether names that other links have by now are left out. */

@@ -7,7 +7,7 @@ import { DAY_MS, dayText } from './visits/visit-counts.ts'
 
 // Slugs without a link that visitors ask for: strangers may ask for any, so only some are kept.
 
-export interface MissingOptions {
+interface MissingOptions {
   db: Database
   clock: Clock
   log: Log

@@ -36,7 +36,7 @@ export function forgetLinks(
 }
 
 /** Who looks for a link: a user, a stranger without an id, or a command on this machine. */
-export type Finder = Pick<Caller, 'role' | 'ids'>
+type Finder = Pick<Caller, 'role' | 'ids'>
 
 /** Links with a name that differs from this one in dashes only, of those that somebody may find. */
 export async function namesakesOf(

@@ -73,7 +73,7 @@ const INDEXED_LENGTH = 3
 const WALKED_AT_ONCE = 200
 
 /** What searches are made with. */
-export interface SearchTools {
+interface SearchTools {
   db: Database
   short: ShortAddress
   now: Date

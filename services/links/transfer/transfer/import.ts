@@ -33,7 +33,7 @@ interface ImportOptions extends PeopleOptions {
 }
 
 /** Who imports: an admin, or a command on this machine. Either may read and change every link. */
-export interface Importer {
+interface Importer {
   email: string
   /** Called when a link is changed: a dry run adds no user. */
   user: () => Promise<Caller>

@@ -1,5 +1,5 @@
 /** A part of a stream of JSON texts: an item of a list, or the text around the items. */
-export interface JsonPart {
+interface JsonPart {
   kind: 'item' | 'page'
   text: string
   /** Why it cannot be read. */

@@ -22,7 +22,7 @@ interface Read {
 }
 
 /** What knows the visits of links that are read. */
-export interface ReadVisits {
+interface ReadVisits {
   own: OwnVisits
   tallyOf: TallyOf
 }
