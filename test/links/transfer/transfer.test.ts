@@ -156,6 +156,16 @@ await t.test('what the page refuses, it says beside the form', async (t) => {
   t.same(await state(), before)
 })
 
+await t.test('a dry run tells of names that other links have', async (t) => {
+  const { slug } = await makeLink(eve, 'named', { url: 'https://named.test/' })
+  const file = bytes('slug,url,aliases\nnamed,https://named.test/,pasted\n')
+  for (const dry of [true, false]) {
+    const lines = [{ slug, outcome: 'conflict', message: 'slug already taken' }]
+    const report = (await sendFile(file, `?update=true&dry_run=${dry}`)).json()
+    t.match(report, { lines }, `dry_run=${dry}`)
+  }
+})
+
 await t.test('the API imports a file as it is', async (t) => {
   const file = await readFile(join(ROOT, 'test/fixtures/link-exports/bitly.csv'))
   const dry = await sendFile(file, '?dry_run=true')

@@ -4,7 +4,6 @@ import { transferQueries as q, type NewLink } from '../../../../db/links/transfe
 import { Fault } from '../../../../kernel/fault.ts'
 import { validate } from '../../../../kernel/validate.ts'
 import type { ChangeTools } from '../../../audit.ts'
-import { linksFault } from '../../faults.ts'
 import { LinkUpdate, MAX_ALIASES } from '../../names/links/input.ts'
 import {
   checkEdit,
@@ -14,6 +13,7 @@ import {
   type LinkParts,
 } from '../../names/links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../../names/links/loop.ts'
+import { slugTaken, takenOf } from '../../names/links/new.ts'
 import { checkSlug, isSlug } from '../../names/links/slug.ts'
 import { checkScheme } from '../../names/links/schemes.ts'
 import { checkPlaces } from '../../names/links/target.ts'
@@ -21,7 +21,7 @@ import { writeTexts } from '../../names/lists/texts.ts'
 import { countTags, writeHiddenTags } from '../../names/tags.ts'
 import type { Caller } from '../../people/users/groups.ts'
 import { writeWords } from '../../names/lists/words.ts'
-import { announce } from '../../names/aliases/names.ts'
+import { announce, namesOf } from '../../names/aliases/names.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
 import type { ImportLine, LinkData } from './records.ts'
 
@@ -203,7 +203,11 @@ async function compareLine(
   }
   if (options.dryRun) {
     const changed = { ...existing, ...input }
-    await tools.db.transaction((tx) => checkEdit(tx, tools, WRITER, existing, changed))
+    await tools.db.transaction(async (tx) => {
+      await checkEdit(tx, tools, WRITER, existing, changed)
+      const names = new Set(namesOf(changed)).difference(new Set(namesOf(existing)))
+      if ((await takenOf(tx, [...names])).size > 0) throw slugTaken('aliases')
+    })
     imagined.set(existing.slug, changed)
   } else {
     await replaceLink(tools, await options.importer.user(), existing.id, input, tools.now())
@@ -231,8 +235,7 @@ async function storeLinks(
         return await addLinks(tx, group, options.importer.email, now())
       })
       const taken = new Set(group).difference(new Set(stored.created))
-      const fault = linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
-      for (const { slug } of taken) faults.set(slug, fault)
+      for (const { slug } of taken) faults.set(slug, slugTaken())
       for (const [slug, left] of Map.groupBy(stored.left, (row) => row.slug)) {
         const aliases = left.map(({ alias }) => alias).join(', ')
         notes.set(slug, `without ${aliases}, which other links have`)
@@ -250,8 +253,7 @@ async function storeLinks(
 /** What `addLinks` would give, by the names that links have now. */
 async function namesLeft(tx: Executor, links: readonly NewLink[]) {
   const names = links.flatMap(({ slug, aliases }) => [slug, ...aliases])
-  const rows = await q.listTakenNames(tx, { names, limit: names.length })
-  const taken = new Set(rows.map(({ name }) => name))
+  const taken = await takenOf(tx, names)
   const created = links.filter(({ slug }) => !taken.has(slug))
   const left = created.flatMap(({ slug, aliases }) =>
     aliases.filter((alias) => taken.has(alias)).map((alias) => ({ slug, alias })),
