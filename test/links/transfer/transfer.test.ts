@@ -164,6 +164,12 @@ await t.test('a dry run tells of names that other links have', async (t) => {
     const report = (await sendFile(file, `?update=true&dry_run=${dry}`)).json()
     t.match(report, { lines }, `dry_run=${dry}`)
   }
+  const two = bytes('slug,url,aliases\ntwin-b,https://x.test/,both\ntwin-a,https://x.test/,both\n')
+  for (const dry of [true, false]) {
+    const lines = [{ message: 'without both, which other links have' }, { message: '' }]
+    const report = (await sendFile(two, `?dry_run=${dry}`)).json()
+    t.match(report, { lines, totals: { created: 2 } }, `two new links, dry_run=${dry}`)
+  }
 })
 
 await t.test('the API imports a file as it is', async (t) => {

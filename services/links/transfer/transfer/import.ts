@@ -63,6 +63,8 @@ interface Import {
   people: People
   /** The links that a dry run would have written, by slug. */
   imagined: Map<string, ExistingLink>
+  /** The names that a dry run would have given to links. */
+  imaginedNames: Set<string>
   /** The names in the file of the links with these slugs. */
   names: Map<string, string>
 }
@@ -95,7 +97,14 @@ export async function importLinks(
   report: (reports: readonly LineReport[]) => Promise<void>,
 ): Promise<ImportTotals> {
   const people = openPeople(tools, options, tools.now)
-  const state: Import = { tools, options, people, imagined: new Map(), names: new Map() }
+  const state: Import = {
+    tools,
+    options,
+    people,
+    imagined: new Map(),
+    imaginedNames: new Set(),
+    names: new Map(),
+  }
   const totals = { created: 0, updated: 0, unchanged: 0, conflict: 0, refused: 0 }
   let batch = new Map<string, ImportLine>()
   let renewAt = FIRST_RENEWAL
@@ -189,7 +198,7 @@ function timesOf(data: LinkData, now: Date) {
 }
 
 async function compareLine(
-  { tools, options, imagined }: Import,
+  { tools, options, imagined, imaginedNames }: Import,
   note: string,
   input: LinkUpdate,
   existing: ExistingLink,
@@ -206,8 +215,10 @@ async function compareLine(
     await tools.db.transaction(async (tx) => {
       await checkEdit(tx, tools, WRITER, existing, changed)
       const names = new Set(namesOf(changed)).difference(new Set(namesOf(existing)))
-      if ((await takenOf(tx, [...names])).size > 0) throw slugTaken('aliases')
+      const taken = await takenOf(tx, [...names])
+      if (taken.size > 0 || !names.isDisjointFrom(imaginedNames)) throw slugTaken('aliases')
     })
+    for (const name of namesOf(changed)) imaginedNames.add(name)
     imagined.set(existing.slug, changed)
   } else {
     await replaceLink(tools, await options.importer.user(), existing.id, input, tools.now())
@@ -220,7 +231,7 @@ async function compareLine(
  * about links without some of their aliases.
  */
 async function storeLinks(
-  { tools: { db, ownHosts, now }, options, imagined }: Import,
+  { tools: { db, ownHosts, now }, options, imagined, imaginedNames }: Import,
   links: readonly NewLink[],
 ) {
   const faults = new Map<string, Fault>()
@@ -231,7 +242,7 @@ async function storeLinks(
     try {
       const stored = await db.transaction(async (tx) => {
         for (const link of group) await refuseLoop(tx, ownHosts, WRITER, link)
-        if (options.dryRun) return await namesLeft(tx, group)
+        if (options.dryRun) return await namesLeft(tx, imaginedNames, group)
         return await addLinks(tx, group, options.importer.email, now())
       })
       const taken = new Set(group).difference(new Set(stored.created))
@@ -250,15 +261,24 @@ async function storeLinks(
   return { faults, notes }
 }
 
-/** What `addLinks` would give, by the names that links have now. */
-async function namesLeft(tx: Executor, links: readonly NewLink[]) {
-  const names = links.flatMap(({ slug, aliases }) => [slug, ...aliases])
-  const taken = await takenOf(tx, names)
-  const created = links.filter(({ slug }) => !taken.has(slug))
-  const left = created.flatMap(({ slug, aliases }) =>
-    aliases.filter((alias) => taken.has(alias)).map((alias) => ({ slug, alias })),
-  )
+/** What `addLinks` would give. Notes the names that it would give to links. */
+async function namesLeft(tx: Executor, given: Set<string>, links: readonly NewLink[]) {
+  const stored = await takenOf(tx, links.flatMap(namesOf))
+  const isTaken = (name: string) => stored.has(name) || given.has(name)
+  const created = links.filter(({ slug }) => !isTaken(slug))
+  for (const { slug } of created) given.add(slug)
+  const left: { slug: string; alias: string }[] = []
+  for (const { slug, aliases } of created.toSorted(bySlug)) {
+    for (const alias of aliases) {
+      if (isTaken(alias)) left.push({ slug, alias })
+      else given.add(alias)
+    }
+  }
   return { created, left }
+}
+
+function bySlug(a: NewLink, b: NewLink): number {
+  return a.slug < b.slug ? -1 : 1
 }
 
 /**
@@ -266,7 +286,7 @@ async function namesLeft(tx: Executor, links: readonly NewLink[]) {
  * were left out, because other links have them.
  */
 async function addLinks(tx: Executor, links: readonly NewLink[], actor: string, at: Date) {
-  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const sorted = links.toSorted(bySlug)
   const row = { links: sorted, actor, at, limit: sorted.length }
   const added = new Set((await q.addImportedLinks(tx, row)).map(({ slug }) => slug))
   const created = links.filter(({ slug }) => added.has(slug))
