@@ -21,7 +21,7 @@ export interface RetentionOptions {
 
 /** How many changes of a link are kept, however old they are; its page shows as many. */
 const MAX_CHANGES = 50
-/** How long all changes are kept; older ones count against `MAX_CHANGES`. */
+/** For how many days further changes are kept. */
 const CHANGE_DAYS = 90
 /** Hosts of referrers that a month of a link keeps. */
 const MAX_MONTH_HOSTS = 200

@@ -63,7 +63,7 @@ interface Import {
   people: People
   /** The links that a dry run would have written, by slug. */
   imagined: Map<string, ExistingLink>
-  /** The names that a dry run would have given to links. */
+  /** The slugs and aliases that a dry run would have given to links. */
   imaginedNames: Set<string>
   /** The names in the file of the links with these slugs. */
   names: Map<string, string>
