@@ -156,7 +156,7 @@ await t.test('what the page refuses, it says beside the form', async (t) => {
   t.same(await state(), before)
 })
 
-await t.test('a dry run tells of names that other links have', async (t) => {
+await t.test('names of links in a file, and in a dry run of it', async (t) => {
   const { slug } = await makeLink(eve, 'named', { url: 'https://named.test/' })
   const file = bytes('slug,url,aliases\nnamed,https://named.test/,pasted\n')
   for (const dry of [true, false]) {
@@ -169,6 +169,11 @@ await t.test('a dry run tells of names that other links have', async (t) => {
     const lines = [{ message: 'without both, which other links have' }, { message: '' }]
     const report = (await sendFile(two, `?dry_run=${dry}`)).json()
     t.match(report, { lines, totals: { created: 2 } }, `two new links, dry_run=${dry}`)
+  }
+  const own = bytes('slug,url,aliases\nown,https://x.test/,own\n')
+  for (const outcome of ['created', 'unchanged']) {
+    const { lines } = (await sendFile(own)).json<{ lines: readonly object[] }>()
+    t.same(lines, [{ line: 2, slug: 'own', outcome, message: '' }], 'its own slug is no alias')
   }
 })
 

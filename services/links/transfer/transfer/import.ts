@@ -170,7 +170,7 @@ async function importLine(
     const { title, description, tags } = existing ?? {}
     const given = Object.entries(data.fields).filter(([, value]) => value !== undefined)
     const fields = { title, description, tags, ...Object.fromEntries(given) }
-    const input = validate(LinkUpdate, fields)
+    const input = withoutSlug(validate(LinkUpdate, fields), line.slug)
     if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
     const created = { ...NEW_LINK, ...input }
@@ -184,6 +184,13 @@ async function importLine(
     if (error instanceof Fault) return resultOf(error)
     throw error
   }
+}
+
+/** Aliases that don't name the slug again, as the API stores them. */
+function withoutSlug(input: LinkUpdate, slug: string): LinkUpdate {
+  const { aliases } = input
+  if (aliases === undefined) return input
+  return { ...input, aliases: aliases.filter((alias) => alias !== slug) }
 }
 
 function resultOf({ code, message }: Fault): LineResult {
