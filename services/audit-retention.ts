@@ -14,7 +14,7 @@ import type { Clock } from '../kernel/time.ts'
 const MAX_CHANGES = 100_000
 const DAY_MS = 24 * 3_600_000
 
-export interface AuditRetentionOptions {
+interface AuditRetentionOptions {
   db: Database
   clock: Clock
   log: Log

@@ -43,10 +43,13 @@ export function linksPlaces(
   services: readonly ServiceLink[],
   text: string,
 ): readonly PlaceGroup[] {
-  const isAdmin = role === 'admin'
-  const navigation = isAdmin ? [...FOR_USERS, ...FOR_ADMINS] : FOR_USERS
-  const actions = isAdmin ? [...ACTIONS, ...ADMIN_ACTIONS] : ACTIONS
-  return placesOf({ service: 'links', services, navigation }, actions, text)
+  const actions = role === 'admin' ? [...ACTIONS, ...ADMIN_ACTIONS] : ACTIONS
+  return placesOf({ service: 'links', services, navigation: navigationOf(role) }, actions, text)
+}
+
+/** The pages that a user with this role may open. */
+function navigationOf(role: User['role']) {
+  return role === 'admin' ? [...FOR_USERS, ...FOR_ADMINS] : FOR_USERS
 }
 
 /**
@@ -54,8 +57,6 @@ export function linksPlaces(
  * may open. Only people who are signed in see the addresses of the other services.
  */
 export function linksFrame(page: Page, viewer: Viewer, services: readonly ServiceLink[]): Html {
-  const forAdmins = viewer?.role === 'admin' ? FOR_ADMINS : []
-  const navigation = viewer ? [...FOR_USERS, ...forAdmins] : []
   const site = {
     service: 'links',
     services: viewer ? services : [],
@@ -65,7 +66,7 @@ export function linksFrame(page: Page, viewer: Viewer, services: readonly Servic
     apiDocs: '/api/docs/',
     ...(viewer?.role === 'admin' && { audit: '/-/admin/audit' }),
     ...(viewer && { palette: '/-/palette', docs: '/-/docs/' }),
-    navigation,
+    navigation: viewer ? navigationOf(viewer.role) : [],
     aside: viewerLine(viewer),
     head: html`<link
       rel="search"

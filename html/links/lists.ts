@@ -56,7 +56,7 @@ const VISIBILITIES = anyOf('public', 'private', 'secure')
 export const LIST_PATHS = { mine: '/-/', all: '/-/all' } as const
 
 /** A list of links: what was searched for, and a page of what was found. */
-export interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
+interface LinksView extends Omit<LinksPage, 'next'>, LinkSearch {
   path: string
   /** The tag whose page this is; there it is not part of the filter. */
   pageOf?: string
@@ -116,7 +116,10 @@ export function tagView(tag: string, view: LinksView): View {
   )
 }
 
-/** The page that shows how much the links of a list are used; undefined for visitors who may not see it. */
+/**
+ * The page that shows how much the links of a list are used; undefined for visitors who may not see
+ * it.
+ */
 function usagePath({ among, visitor }: LinksView): string | undefined {
   if (among === 'mine') return '/-/usage'
   return visitor.role === 'admin' ? '/-/admin/usage' : undefined
@@ -204,18 +207,21 @@ function roleBadge({ is_primary, is_owner, is_recipient }: ListedLink): Printabl
 }
 
 /** Whether the visitor has no link, and has searched for none. */
-function isFirst({ among, links, next, pageOf, filter }: LinksView): boolean {
-  const { sort: _sort, ...conditions } = filter
-  const isEmpty = links.length === 0 && next === null
-  const isSearch = Object.values(conditions).some((value) => value !== '')
-  return among === 'mine' && isEmpty && pageOf === undefined && !isSearch
+function isFirst(view: LinksView): boolean {
+  const { among, links, next } = view
+  return among === 'mine' && links.length === 0 && next === null && !isSearch(view)
+}
+
+/** Whether only some links of the list are asked for. */
+function isSearch({ filter, pageOf }: LinksView): boolean {
+  const { sort: _sort, tag, ...conditions } = filter
+  const wanted = Object.values({ ...conditions, tag: pageOf === undefined ? tag : '' })
+  return wanted.some((value) => value !== '')
 }
 
 function noLinks(view: LinksView): Html {
-  const { among, path, filter, pageOf, short } = view
-  const { sort: _sort, tag, ...conditions } = filter
-  const isSearch = Object.values({ ...conditions, tag: pageOf === undefined ? tag : '' })
-  if (isSearch.some((value) => value !== '')) {
+  const { among, path, short } = view
+  if (isSearch(view)) {
     return emptyState('No link matches.', html`<a href="${path}">Show the whole list</a>`)
   }
   const create = html`<a href="/-/new">Create one</a>`

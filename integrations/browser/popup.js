@@ -87,13 +87,12 @@ function fillForm(keyword, { url, title }) {
   byId('url').textContent = url
 }
 
-/** A name made of the last part of the page's path, else of its title, else of its host. */
+/** A name made of the last part of the page's path, of its title, or of its host; else empty. */
 function proposedSlug(url, title) {
   const { hostname, pathname } = new URL(url)
   const part = pathname.split('/').findLast((text) => text !== '') ?? ''
-  return [part.replace(/\.\w{1,5}$/, ''), title, hostname]
-    .map(toSlug)
-    .find((slug) => slug.length > 1)
+  const slugs = [part.replace(/\.\w{1,5}$/, ''), title, hostname].map(toSlug)
+  return slugs.find((slug) => slug.length > 1) ?? ''
 }
 
 function toSlug(text) {

@@ -4,6 +4,7 @@ import { MAX_COUNT } from '../../html/parts.ts'
 import type { Context } from '../../kernel/http/context.ts'
 import { brokenOf } from '../../services/links/visits/health/health.ts'
 import { endOf } from '../../services/links/names/links/lifecycle.ts'
+import { mayChange } from '../../services/links/names/links/links.ts'
 import {
   cursorAt,
   ListQuery,
@@ -76,11 +77,11 @@ export async function listPage(
 /** The visits of the last days of links, for those who may see statistics of them. */
 function trendsFor(
   { links: { db } }: LinksRoutes,
-  { role }: Caller,
+  visitor: Caller,
   links: readonly ListedLink[],
   now: Date,
 ) {
-  const measurable = links.filter((link) => role === 'admin' || link.is_owner)
+  const measurable = links.filter((link) => mayChange(link, visitor))
   return trendsOf(
     db,
     measurable.map(({ id }) => id),

@@ -10,6 +10,7 @@ import { nullable } from '../../db/sql-file.ts'
 import { decodeCursor, encodeCursor } from '../../kernel/cursor.ts'
 import { queryOf, type Context } from '../../kernel/http/context.ts'
 import { parsed, withDefault } from '../../kernel/validate.ts'
+import { OTHER_LIST } from '../../services/links/names/lists/filter.ts'
 import type { Slice } from '../../services/links/names/lists/lists.ts'
 
 const DEFAULT_LIMIT = 50
@@ -32,7 +33,7 @@ function pageQuery(name: string, keyForm: RegExp) {
     ),
     cursor: parsed(
       Type.Optional(Type.String({ description: 'next_cursor of the page before' })),
-      'is not from this list; start again from the first page',
+      OTHER_LIST,
       (given) => {
         const [after, of] = decodeCursor(String(given)) ?? []
         if (typeof after !== 'string' || !keyForm.test(after)) return undefined

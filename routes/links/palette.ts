@@ -5,6 +5,7 @@ import { linksOf } from '../../html/links/people/users.ts'
 import { MAX_PLACES, paletteView } from '../../html/palette.ts'
 import { html } from '../../kernel/html.ts'
 import { peopleCompletions } from '../../services/links/names/links/completions.ts'
+import { mayRead } from '../../services/links/names/links/links.ts'
 import { ListFilter, NO_FILTER } from '../../services/links/names/lists/filter.ts'
 import { searchLinks } from '../../services/links/names/lists/lists.ts'
 import type { Caller } from '../../services/links/people/users/groups.ts'
@@ -49,10 +50,9 @@ async function findLinks(app: LinksRoutes, visitor: Caller, text: string, now: D
   const tools = { db: app.links.db, short, now }
   const { links } = await searchLinks(tools, search, undefined, MAX_PLACES)
   return links.map((link) => {
-    const { id, slug, title, is_owner, is_recipient } = link
-    const mayRead = is_owner || is_recipient || visitor.role === 'admin'
+    const { id, slug, title } = link
     // Who may only visit a link gets its preview.
-    const href = mayRead ? `/-/links/${id}` : `/${slug}+`
+    const href = mayRead(link, visitor) ? `/-/links/${id}` : `/${slug}+`
     return { href, label: shortName(short, slug), detail: html`<bdi>${title}</bdi>` }
   })
 }

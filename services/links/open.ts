@@ -13,7 +13,7 @@ import { HOSTS_FORM, parseHosts } from '../../kernel/net/addresses.ts'
 import { address, baseUrl, oneOf, pattern, type Variables } from '../../kernel/variables.ts'
 
 /** What the links service needs. */
-export interface LinksOptions
+interface LinksOptions
   extends Omit<LinkParts, 'forget'>, ClicksOptions, HealthOptions, SnapshotOptions {
   /** Whether the trusted proxy names groups, which links may be given to. */
   takesGroups: () => boolean

@@ -10,7 +10,7 @@ import {
   firstKeptMonth,
   type StatsLevel,
 } from './visits/visits/clicks.ts'
-import { dayText } from './visits/visits/visit-counts.ts'
+import { DAY_MS, dayText } from './visits/visits/visit-counts.ts'
 
 export interface RetentionOptions {
   db: Database
@@ -21,12 +21,11 @@ export interface RetentionOptions {
 
 /** How many changes of a link are kept, however old they are; its page shows as many. */
 const MAX_CHANGES = 50
-/** How long the others are kept. */
+/** For how many days further changes are kept. */
 const CHANGE_DAYS = 90
 /** Hosts of referrers that a month of a link keeps. */
 const MAX_MONTH_HOSTS = 200
-const DAY_MS = 24 * 3_600_000
-/** Before all others. */
+/** Comes before the id of every link. */
 const NO_LINK = '00000000-0000-0000-0000-000000000000'
 
 /**
@@ -38,7 +37,7 @@ export function startRetention({ db, clock, log, stats }: RetentionOptions) {
 
   async function run(inBatches: InBatches) {
     const now = steadyNow()
-    // Another instance may be pruning: then it removes everything.
+    // True once another instance prunes: it removes everything.
     let isOthers = false
     async function prune(batch: Batch): Promise<number> {
       if (isOthers) return 0

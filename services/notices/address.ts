@@ -110,7 +110,7 @@ export function readAddress(text: string, token?: string): Address {
 
 function readMailUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined) throw new SyntaxError('it is no such URL')
+  if (url === undefined) throw new SyntaxError(`it is not like ${FORMS.mail.form}`)
   const { username, password } = url
   if (percentDecoded(`${username}${password}`) === undefined) {
     throw new SyntaxError('its user or password has a % that encodes nothing')

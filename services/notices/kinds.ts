@@ -48,6 +48,8 @@ type Form = (address: Address, message: Message) => WebRequest
 
 /** What a target of mail gets. */
 export interface Mail {
+  /** The same at each try of a notice, and of no other mail. */
+  id: string
   subject: string
   text: string
 }
@@ -174,6 +176,9 @@ export function mailOf(message: Message): Mail {
   const [first = ''] = notice.message.split('\n')
   const subject = shorten(`${titleOf(message)} ${first}`, MAX_SUBJECT)
   return {
+    // Mail servers drop a mail whose id they have seen. The notices of each installation are numbered
+    // from 1, so the time tells them apart.
+    id: `${message.key}.${notice.created_at.getTime()}`,
     subject,
     text: `${notice.message}\n\n${notice.created_at.toISOString()}\n${linksOf(message)}\n`,
   }

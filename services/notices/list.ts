@@ -10,8 +10,9 @@ import {
 } from '../../db/notices.ts'
 import { nullable, Timestamp } from '../../db/sql-file.ts'
 import { found } from '../../kernel/fault.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { Address } from './address.ts'
-import { describeTarget, readTargets, type SecretBox } from './targets.ts'
+import { describeTarget, readTargets } from './targets.ts'
 
 // What people were told, as pages and the API show it.
 
@@ -43,11 +44,11 @@ export const ListedTarget = Type.Object({
 })
 export type ListedTarget = Type.Static<typeof ListedTarget>
 
-/** More than one notice has. */
+/** Sends of a notice that are read: more than it has targets. */
 export const MAX_SENDS = 200
 
-/** `lasting`: those alone that last. */
 interface NoticeQuery {
+  /** Whether only notices of what lasts are asked for. */
   lasting: boolean
   offset: number
   limit: number

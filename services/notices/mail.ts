@@ -3,7 +3,7 @@ import { codeOf } from '../../kernel/log.ts'
 import type { Address } from './address.ts'
 import type { Mail } from './kinds.ts'
 
-/** Less than what a message may take: the server's answer is the better reason. */
+/** Shorter than the limit of a message (`send.ts`), so that the reason names the failed step. */
 const TIMEOUT_MS = 8_000
 
 /**
@@ -13,8 +13,7 @@ const TIMEOUT_MS = 8_000
  */
 export async function sendMail(
   { url, token }: Address,
-  { subject, text }: Mail,
-  key: string,
+  { id, subject, text }: Mail,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { protocol, hostname, port, username, password, searchParams } = new URL(url)
@@ -44,7 +43,7 @@ export async function sendMail(
   signal.addEventListener('abort', end)
   try {
     // Two sends of one notice have one id, by which a server or a reader finds the second.
-    const messageId = `<${key}.${from}>`
+    const messageId = `<${id}.${from}>`
     const sent = transport.sendMail({ from, to, subject, text, messageId })
     await Promise.race([sent, aborted.promise])
     return undefined

@@ -14,7 +14,7 @@ export interface Firing {
 }
 
 /** What one part finds at once, such as the alarms of hooks. */
-export interface FiringGroup {
+interface FiringGroup {
   service: string
   site: Site
   /** Of the keys of this group alone. */

@@ -7,7 +7,7 @@ import type { DueSend, Pace, Stage } from '../../db/notices.ts'
 export type Receiver = 'people' | 'pagerduty'
 
 /** What is sent next to a target, and how fast it gets what comes after it. */
-export interface NextMessage {
+interface NextMessage {
   /** One notice, or several as one message. */
   sends: readonly [DueSend, ...DueSend[]]
   /** The notice by whose key PagerDuty knows these beginnings. */

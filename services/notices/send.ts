@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000
 const MAX_WAIT_S = 3_600
 
 /** Why a message was not taken, and how long its receiver asks to wait. */
-export interface FailedSend {
+interface FailedSend {
   problem: string
   waitMs: number
 }
@@ -28,7 +28,7 @@ export async function sendMessage(
   if (kind !== 'mail') return post(requestOf({ ...address, kind }, message), message.key, signal)
   // It takes memory: it is loaded where mail is sent.
   const { sendMail } = await import('./mail.ts')
-  const problem = await sendMail(address, mailOf(message), message.key, signal)
+  const problem = await sendMail(address, mailOf(message), signal)
   return problem === undefined ? undefined : { problem, waitMs: 0 }
 }
 

@@ -4,6 +4,7 @@ import type { Log } from '../../kernel/log.ts'
 import { shorten } from '../../kernel/markup.ts'
 import type { Metrics } from '../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../kernel/repeat.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { Clock } from '../../kernel/time.ts'
 import type { Address } from './address.ts'
 import { isQuiet } from './quiet.ts'
@@ -13,7 +14,7 @@ import { reconcileNotices, type Firing } from './notices.ts'
 import { nextMessage, STAGES } from './pace.ts'
 import { sendMessage } from './send.ts'
 import { noticeOfAll } from './storm.ts'
-import { readTargets, type SecretBox, type Target } from './targets.ts'
+import { readTargets, type Target } from './targets.ts'
 
 export interface NotifyOptions {
   db: Database
@@ -144,7 +145,7 @@ export function startNotifier(options: NotifyOptions) {
   }
 }
 
-/** Of the other targets, a person's acknowledgement changes nothing there. */
+/** Whether an acknowledgement changes something at a target: only PagerDuty knows of them. */
 function hearsOfAcknowledgements({ address }: Target): boolean {
   return 'kind' in address && address.kind === 'pagerduty'
 }

@@ -8,10 +8,10 @@ const MAX_NAMED = 5
 const MAX_SERVICES = 10
 const MAX_LINE = 200
 
-/** What happens to them, by stage; an acknowledgement is always alone. */
+/** What happens to several notices, by stage; an acknowledgement needs no words. */
 type Words = Readonly<Record<Exclude<Stage, 'acknowledgement'>, string>>
 
-/** What is said of notices whose keys begin so. */
+/** The words for notices whose keys begin with a prefix. */
 const WORDS: readonly (readonly [prefix: string, words: Words])[] = [
   [
     'check ',

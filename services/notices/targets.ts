@@ -1,17 +1,12 @@
 import type { Database } from '../../db/client.ts'
 import { noticeQueries as q, type StoredTarget, type TargetRules } from '../../db/notices.ts'
 import { Fault, notFound } from '../../kernel/fault.ts'
+import type { SecretBox } from '../../kernel/secret-box.ts'
 import { makeChange, type ChangeTools } from '../audit.ts'
 import { readAddress, type Address } from './address.ts'
 
 // Where notices go: the addresses of the configuration, and those that `gatehouse notify` keeps in
 // the database, encrypted.
-
-/** Encrypts small secrets, each bound to a name. */
-export interface SecretBox {
-  seal: (text: string, name: string) => Buffer
-  open: (sealed: Buffer, name: string) => { text: string } | { problem: string }
-}
 
 /** A target: `address` may say why it can't be read. */
 export interface Target extends TargetRules {
@@ -28,7 +23,7 @@ export type TargetForm = { readonly [Field in keyof TargetRules]?: TargetRules[F
   token?: string | null | undefined
 }
 
-export interface TargetTools extends ChangeTools {
+interface TargetTools extends ChangeTools {
   box: () => SecretBox | undefined
   now: () => Date
 }
@@ -47,7 +42,7 @@ const NO_KEY =
   'as openssl rand -base64 32 prints one, and start again.'
 
 /** The targets of the configuration. */
-export function configuredTargets(urls: readonly Address[]): readonly Target[] {
+function configuredTargets(urls: readonly Address[]): readonly Target[] {
   return urls.map((address, at) => {
     const name = at === 0 ? 'OPS_NOTIFY_URL' : `OPS_NOTIFY_URL ${at + 1}`
     return { name, address, since: undefined, ...NO_RULES }
@@ -65,7 +60,7 @@ export async function readTargets(
 }
 
 /** The target of a stored row. */
-export function openTarget(row: StoredTarget, box: SecretBox | undefined): Target {
+function openTarget(row: StoredTarget, box: SecretBox | undefined): Target {
   const { name, services, levels, quiet, after_s, remind_s, created_at: since } = row
   const rules = { services, levels, quiet, after_s, remind_s }
   return { name, since, ...rules, address: openAddress(row, box) }

@@ -311,7 +311,7 @@ t.test('what is no whole export is said', async (t) => {
       '2 b"]} refused target is missing',
       '3 cc created ',
     ],
-    [page(2, long, link('dd')), '1  refused is longer than 1024 KiB', '2 dd created '],
+    [page(2, long, link('dd')), '1  refused is longer than 1 MiB', '2 dd created '],
     [`[${link('ee')}]`, '1 ee created '],
     [page(1, '{"address": }'), '1  refused is not a JSON object'],
     ['[]', '1  refused the file has no links'],

@@ -2,8 +2,6 @@ import type { Test } from 'tap'
 import { runCli } from './cli.ts'
 import type { Env } from './program.ts'
 
-export { expectStatus as answers } from './refusals.ts'
-
 /** A line of `gatehouse audit --json`. */
 export type AuditLine = Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>
 

@@ -1,5 +1,5 @@
 import { request, type RequestOptions, type Response } from './http.ts'
-import { keepSecret } from './secrets.ts'
+import { shownSecret } from './secrets.ts'
 import { postForm } from './hooks.ts'
 
 /** An endpoint of the tool protocol, and its token. */
@@ -32,14 +32,7 @@ export async function addEndpoint(
 
 /** The token of a new endpoint. */
 export function endpointToken(page: Response) {
-  return shownToken(page, 'endpoint-token')
-}
-
-/** The token that a page shows once, in the box with this id; it is registered as a secret. */
-export function shownToken({ text }: Response, id: string) {
-  const token = new RegExp(`id="${id}"[^>]*><code>([\\w-]{43})<`).exec(text)?.[1]
-  if (token === undefined) throw new Error('the page shows no token, expected 43 characters')
-  return keepSecret(id, token)
+  return shownSecret(page, 'endpoint-token')
 }
 
 type Headers = NonNullable<RequestOptions['headers']>

@@ -20,6 +20,13 @@ export function keepSecret(name: string, value: string) {
   return value
 }
 
+/** The secret that a page shows once, in the box with this id; it is registered. */
+export function shownSecret({ text }: { text: string }, id: string, form = /[\w-]{43}/) {
+  const found = new RegExp(`id="${id}"[^>]*><code>(${form.source})<`).exec(text)?.[1]
+  if (found === undefined) throw new Error(`the page shows no secret of the form ${form.source}`)
+  return keepSecret(id, found)
+}
+
 /** What a transcript holds; the file's ending, by which the search for secrets finds it. */
 export type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
 

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { enable, post, postForm, shownIn, type Bytes, type Fields } from './hooks.ts'
 import { request, type RequestOptions, type Response } from './http.ts'
-import { keepSecret } from './secrets.ts'
+import { keepSecret, shownSecret } from './secrets.ts'
 
 /** A fresh GATEHOUSE_SECRET_KEY. */
 export function secretKey() {
@@ -50,10 +50,8 @@ export async function addSigned(base: string, name: string) {
 }
 
 /** The signing secret that a page shows once, registered as a secret. */
-export function secretIn({ text }: Response) {
-  const secret = /id="made-token"[^>]*><code>(whsec_[\w+/]{43}=)</.exec(text)?.[1]
-  if (secret === undefined) throw new Error('the page shows no signing secret of 32 bytes')
-  return keepSecret('signing', secret)
+export function secretIn(page: Response) {
+  return shownSecret(page, 'made-token', /whsec_[\w+/]{43}=/)
 }
 
 /** Posts one of a provider's forms: `rotate`, `alarm`, … */

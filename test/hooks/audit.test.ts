@@ -1,12 +1,12 @@
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { ANN, answers, auditOf, changesLeave, command, PROXIED } from '../helpers/audit.ts'
+import { ANN, auditOf, changesLeave, command, PROXIED } from '../helpers/audit.ts'
 import { postgres } from '../helpers/backends.ts'
 import { postForm, startHooks, store } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { nextOf } from '../helpers/links.ts'
 import { addEndpoint, callTool } from '../helpers/mcp.ts'
-import { refuseAll } from '../helpers/refusals.ts'
+import { expectStatus, refuseAll } from '../helpers/refusals.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServer } from '../helpers/server.ts'
@@ -29,9 +29,9 @@ const shown = `${receiver.url}/onwards?…`
 
 /** A form, as a program posts it: by the operator of this machine, or by whom the proxy names. */
 const form = (path: string, fields = {}, status = 200) =>
-  answers(status, postForm(base, path, fields))
+  expectStatus(status, postForm(base, path, fields))
 const formAs = (user: Readonly<Record<string, string>>, path: string, fields = {}, status = 200) =>
-  answers(status, postForm(proxied, path, fields, user))
+  expectStatus(status, postForm(proxied, path, fields, user))
 const api = apiOf(base)
 
 t.match((await request(`${base}/audit`)).text, 'No changes yet.')
@@ -100,14 +100,14 @@ await t.test(
       ['wrong', () => form('/providers', { name: 'A b' }, 422)],
       ['unknown', () => form('/providers/generic:none/enabled', off, 404)],
       ['command refused', () => command(env, 1, 'provider', 'add', 'lan')],
-      ['another site', () => answers(403, postForm(base, path, off, { Origin: 'http://x' }))],
+      ['another site', () => expectStatus(403, postForm(base, path, off, { Origin: 'http://x' }))],
     ])
   },
 )
 
 await t.test('destinations: each change, on its faces', async (t) => {
   const call = (status: number, method: string, path: string, body?: object) =>
-    answers(status, api(method, `/destinations${path}`, body))
+    expectStatus(status, api(method, `/destinations${path}`, body))
   await changesLeave(t, env, 'hooks', [
     [
       'of a user',
@@ -169,8 +169,12 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
   const line = `event replay event ${id} to ${shown}`
   await changesLeave(t, env, 'hooks', [
     ['form of a user', () => formAs(ANN, `/log/${id}/replay`, target), `ann@example.com: ${line}`],
-    ['API', () => answers(200, api('POST', again, target)), `operator: ${line}`],
-    ['API, token', () => answers(200, program('POST', again, target)), `token agent: ${line}`],
+    ['API', () => expectStatus(200, api('POST', again, target)), `operator: ${line}`],
+    [
+      'API, token',
+      () => expectStatus(200, program('POST', again, target)),
+      `token agent: ${line}`,
+    ],
     [
       'tool',
       () => callTool(agent, 'replay_webhook_event', { id, ...target }),
@@ -192,22 +196,25 @@ await t.test('replays: by hand, by a token, by a tool, as a job', async (t) => {
       async () => {
         running = await job('/held')
         await until(() => held.length > 0, 'its first event')
-        await answers(200, api('DELETE', `/replay-jobs/${running}`))
+        await expectStatus(200, api('DELETE', `/replay-jobs/${running}`))
         for (const answer of held.splice(0)) answer()
       },
       /^token agent: replay job start /,
       /^operator: replay job cancel \w{16}$/,
     ],
-    ['a job that has ended', () => answers(200, program('DELETE', `/replay-jobs/${running}`))],
+    [
+      'a job that has ended',
+      () => expectStatus(200, program('DELETE', `/replay-jobs/${running}`)),
+    ],
     // Refusals.
-    ['no target', () => answers(422, program('POST', again, {}))],
-    ['no right', () => answers(403, apiOf(base, reader.token)('POST', again, {}))],
+    ['no target', () => expectStatus(422, program('POST', again, {}))],
+    ['no right', () => expectStatus(403, apiOf(base, reader.token)('POST', again, {}))],
     ['no such event', () => callTool(agent, 'replay_webhook_event', { id: 9999, ...target })],
     [
       'job to a private target',
       () => {
         const wanted = { highest_id: id, target_url: 'http://10.0.0.1/' }
-        return answers(422, program('POST', '/events/replay', wanted))
+        return expectStatus(422, program('POST', '/events/replay', wanted))
       },
     ],
   ])

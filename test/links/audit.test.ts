@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { answers, changesLeave, command } from '../helpers/audit.ts'
+import { changesLeave, command } from '../helpers/audit.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeLink, openLinks, openPages, visitorAt } from '../helpers/links.ts'
 import { expectStatus } from '../helpers/refusals.ts'
@@ -23,22 +23,22 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
   await changesLeave(t, env, 'links', [
     [
       'form of a user',
-      () => answers(200, ann.post('/-/tokens', { name: 'laptop', expires: '' })),
+      () => expectStatus(200, ann.post('/-/tokens', { name: 'laptop', expires: '' })),
       'ann@example.com: token create laptop of ann@example.com',
     ],
     [
       'form: revoke',
-      async () => answers(200, ann.post(`/-/tokens/${await tokenNamed('laptop')}/revoke`)),
+      async () => expectStatus(200, ann.post(`/-/tokens/${await tokenNamed('laptop')}/revoke`)),
       'ann@example.com: token revoke laptop of ann@example.com',
     ],
     [
       'API',
-      () => answers(201, ann.api('POST', '/tokens', { name: 'ci' })),
+      () => expectStatus(201, ann.api('POST', '/tokens', { name: 'ci' })),
       'token test of ann@example.com: token create ci of ann@example.com',
     ],
     [
       'form of the operator',
-      () => answers(200, operator.post('/-/tokens', { name: 'mine', expires: '' })),
+      () => expectStatus(200, operator.post('/-/tokens', { name: 'mine', expires: '' })),
       'operator: token create mine of operator@localhost',
     ],
     [
@@ -47,8 +47,8 @@ await t.test('tokens: each change, on each of its faces', async (t) => {
       'command: token create cron of ann@example.com',
     ],
     // Refusals.
-    ['no name', () => answers(400, ann.post('/-/tokens', { name: '', expires: '' }))],
-    ['API: no such token', () => answers(404, ann.api('DELETE', `/tokens/${NEVER}`))],
+    ['no name', () => expectStatus(400, ann.post('/-/tokens', { name: '', expires: '' }))],
+    ['API: no such token', () => expectStatus(404, ann.api('DELETE', `/tokens/${NEVER}`))],
     ['command: no such user', () => command(env, 1, 'token', 'create', 'nobody@example.com')],
   ])
 })
@@ -59,28 +59,30 @@ await t.test('users: each change, on each of its faces', async (t) => {
   await changesLeave(t, env, 'links', [
     [
       'form of a user',
-      () => answers(200, ann.post('/-/admin/users', { email: 'cid@example.com', role: 'user' })),
+      () =>
+        expectStatus(200, ann.post('/-/admin/users', { email: 'cid@example.com', role: 'user' })),
       'ann@example.com: user add cid@example.com',
     ],
     [
       'API: role',
-      () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/role`, { role: 'user' })),
+      () => expectStatus(200, ann.api('PUT', `/admin/users/${bob.id}/role`, { role: 'user' })),
       'token test of ann@example.com: user role bob@example.com to user',
     ],
     [
       'form: disable',
-      () => answers(200, ann.post(`/-/admin/users/${bob.id}/disabled`, { disabled: 'true' })),
+      () => expectStatus(200, ann.post(`/-/admin/users/${bob.id}/disabled`, { disabled: 'true' })),
       'ann@example.com: user disable bob@example.com',
     ],
     [
       'API: enable',
-      () => answers(200, ann.api('PUT', `/admin/users/${bob.id}/disabled`, { disabled: false })),
+      () =>
+        expectStatus(200, ann.api('PUT', `/admin/users/${bob.id}/disabled`, { disabled: false })),
       'token test of ann@example.com: user enable bob@example.com',
     ],
     ['command: enabled already', () => command(env, 0, 'user', 'enable', bob.email)],
     [
       'who signs in for the first time',
-      () => answers(200, visitorAt(base, 'New@example.com').get('/-/')),
+      () => expectStatus(200, visitorAt(base, 'New@example.com').get('/-/')),
       'New@example.com: user add new@example.com',
     ],
     [
@@ -89,8 +91,11 @@ await t.test('users: each change, on each of its faces', async (t) => {
       'command: user add eve@example.com',
     ],
     // Refusals.
-    ['known', () => answers(400, ann.post('/-/admin/users', { email: bob.email, role: 'user' }))],
-    ['no admin', () => answers(403, bob.api('PUT', `/admin/users/${bob.id}/role`, {}))],
+    [
+      'known',
+      () => expectStatus(400, ann.post('/-/admin/users', { email: bob.email, role: 'user' })),
+    ],
+    ['no admin', () => expectStatus(403, bob.api('PUT', `/admin/users/${bob.id}/role`, {}))],
     ['command: known', () => command(env, 1, 'user', 'add', bob.email)],
   ])
 })
@@ -100,22 +105,22 @@ await t.test('links that are deleted and restored', async (t) => {
   await changesLeave(t, env, 'links', [
     [
       'API',
-      () => answers(204, ann.api('DELETE', `/links/${one}`)),
+      () => expectStatus(204, ann.api('DELETE', `/links/${one}`)),
       'token test of ann@example.com: link delete one',
     ],
     [
       'form of an admin',
-      () => answers(200, ann.post('/-/admin/links/delete', `links=${two}`)),
+      () => expectStatus(200, ann.post('/-/admin/links/delete', `links=${two}`)),
       'ann@example.com: link delete two',
     ],
     [
       'form: restored',
-      () => answers(303, ann.post(`/-/deleted/${one}/restore`)),
+      () => expectStatus(303, ann.post(`/-/deleted/${one}/restore`)),
       'ann@example.com: link restore one',
     ],
     // What is not: the link's page tells it.
     ['a new link', () => makeLink(ann, 'four')],
-    ['gone already', () => answers(404, ann.api('DELETE', `/links/${two}`))],
+    ['gone already', () => expectStatus(404, ann.api('DELETE', `/links/${two}`))],
   ])
 })
 

@@ -8,11 +8,11 @@ import { ChatRequest } from '../../services/ops/agent/chat.ts'
 import { CHAT_KEY, deliverAlert } from '../helpers/alerts.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { postForm } from '../helpers/hooks.ts'
-import { META, shownToken } from '../helpers/mcp.ts'
+import { META } from '../helpers/mcp.ts'
 import { calls, MODEL_KEY, startModel } from '../helpers/model.ts'
 import { ended, inventoryFile, startOpsProcess } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
-import { secret } from '../helpers/secrets.ts'
+import { secret, shownSecret } from '../helpers/secrets.ts'
 import { RPC_FAULT, toolCalls, toolHeaders, fuzz, INERT, UNWATCHED } from './fuzz.ts'
 import { MARKER } from './fuzz-values.ts'
 
@@ -114,7 +114,7 @@ await eachBackend(t, 'ops: answers keep what the declarations promise', async (t
   }
   let refreshed = 0
   const added = await postForm(base, '/config/assistants', { name: 'keep' })
-  const assistant = { url: `${base}/mcp/ops`, token: shownToken(added, 'assistant-token') }
+  const assistant = { url: `${base}/mcp/ops`, token: shownSecret(added, 'assistant-token') }
 
   /** The ids of a list, of which there is at least one: if need be, it is created. */
   async function idsOf(noun: string, query: string, create?: () => Promise<unknown>) {

@@ -1,10 +1,11 @@
 import { t } from 'tap'
-import { ANN, answers, auditOf, changesLeave, PROXIED } from '../helpers/audit.ts'
+import { ANN, auditOf, changesLeave, PROXIED } from '../helpers/audit.ts'
 import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { NAVIGATION } from '../helpers/links.ts'
 import { says, startModelOps, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, sessionsOf } from '../helpers/ops.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 import { secret } from '../helpers/secrets.ts'
 import { useTools } from '../helpers/tools.ts'
 
@@ -21,14 +22,14 @@ const { ops, model } = await startModelOps(t, {
 const { api, base, env } = ops
 /** A form, as a browser posts it: by the user whom the proxy names, or by nobody it knows. */
 const form = (path: string, fields = {}, status = 303) =>
-  answers(status, postForm(base, path, fields, NAVIGATION))
+  expectStatus(status, postForm(base, path, fields, NAVIGATION))
 const formOfAnn = (path: string, fields = {}) =>
-  answers(303, postForm(base, path, fields, { ...NAVIGATION, ...ANN }))
+  expectStatus(303, postForm(base, path, fields, { ...NAVIGATION, ...ANN }))
 
 const call =
   (status: number, ...request: Parameters<typeof api>) =>
   () =>
-    answers(status, api(...request))
+    expectStatus(status, api(...request))
 
 const NOTE = { category: 'timing', observation: 'a secret hides here', confidence: '0.5' }
 const MEMORY = { ...NOTE, confidence: 0.5, active: true }
@@ -83,7 +84,7 @@ await t.test('config and memories: each change, on each of its faces', async (t)
     ['no silence', call(404, 'DELETE', '/silences/1')],
     [
       'another site',
-      () => answers(403, postForm(base, '/memories', NOTE, { Origin: 'http://x' })),
+      () => expectStatus(403, postForm(base, '/memories', NOTE, { Origin: 'http://x' })),
     ],
   ])
   t.notMatch(JSON.stringify(await auditOf(env)), 'hides here', 'no line has what a memory says')
@@ -173,7 +174,7 @@ await t.test('sessions, and what their models do', async (t) => {
     [
       'dry run',
       async () => {
-        await answers(200, api('PUT', '/config', { dry_run: true }, ANN))
+        await expectStatus(200, api('PUT', '/config', { dry_run: true }, ANN))
         await acts(['run_operation', operation])
       },
       'ann@example.com: config change dry_run',

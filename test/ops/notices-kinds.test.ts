@@ -259,7 +259,8 @@ await t.test('mail: a real server takes it, with a password', async (t) => {
     { from: 'gatehouse@example.com', to: ['a@example.com', 'b@example.com'], user: 'me' },
   ])
   const [head = ''] = mails[0]?.text.split('\r\n\r\n') ?? []
-  t.match(head, '\nMessage-ID: <notice-7.gatehouse@example.com>\r')
+  const id = `<notice-7.${begin.created_at.getTime()}.gatehouse@example.com>`
+  t.match(head, `\nMessage-ID: ${id}\r`, 'notice 7 of another installation has another id')
   t.notMatch(head, '\nBcc', 'a line of the text is no header')
   t.match(head, '\nSubject: =?UTF-8?Q?Gatehouse=3A_shop')
   t.match(await mail('wrong'), { problem: 'the mail server answered 535' })

@@ -27,7 +27,6 @@ export const transferQueries = sqlFile('sql/links/transfer/transfer.sql', {
     links: 'jsonb',
     limit: 'int8',
   }),
-  listTakenNames: many(Type.Object({ name: Type.String() }), { names: 'jsonb', limit: 'int8' }),
   countHiddenLinks: one(Type.Object({ links: Type.Integer() }), {}),
   listLinksToExport: many(ExportedLink, { after: 'text', public_only: 'bool', limit: 'int8' }),
 })

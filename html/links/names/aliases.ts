@@ -4,7 +4,7 @@ import { field, hiddenField, postForm, refusal, submit, VERBATIM } from '../../f
 import { disclosed, section } from '../../parts.ts'
 
 /** The names of a link. */
-export interface NamesView {
+interface NamesView {
   link: { id: string; slug: string; aliases: readonly string[] }
   mayChange: boolean
   form: FormState

@@ -60,7 +60,7 @@ export const BULK_PLACES = {
 } as const satisfies Readonly<Record<string, BulkPlace>>
 
 /** A list of links that can be chosen. */
-export interface BulkListView extends LinkSlice {
+interface BulkListView extends LinkSlice {
   place: BulkPlace
   filter: { q: string; owner: string }
   /** E-mail addresses that the filter by owner offers; undefined where there is no such filter. */
@@ -99,7 +99,7 @@ export function bulkListView(view: BulkListView): View {
 }
 
 /** Whose links are to go to somebody else. */
-export interface MoveView {
+interface MoveView {
   from: string
   form: FormState
   /** E-mail addresses that the form offers. */
@@ -213,7 +213,7 @@ function adminRow(link: Link, { short, areChosen }: BulkListView): Html {
 export type BulkAction = 'delete' | 'owners'
 
 /** The chosen links, and the form that changes them. */
-export interface ChosenView {
+interface ChosenView {
   place: BulkPlace
   action: BulkAction
   links: readonly Link[]
@@ -246,7 +246,7 @@ export function chosenView(view: ChosenView): View {
 }
 
 /** Asks for the chosen links that are left. */
-export interface Rest {
+interface Rest {
   place: BulkPlace
   action: BulkAction
   rest: readonly string[]
@@ -333,9 +333,8 @@ function lastLine(place: BulkPlace, label: string, own: { class: string; id: str
 }
 
 /** What was done with the chosen links, and what was refused and why. */
-export interface BulkReportView extends BulkReport, Rest {
-  /** Such as `Deleted` or `ann@example.com is a co-owner of`. */
-  done: readonly Link[]
+interface BulkReportView extends BulkReport, Rest {
+  /** Such as `Deleted` or `ann@example.com is now a co-owner of`. */
   words: string
   short: ShortLinks
 }

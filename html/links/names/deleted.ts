@@ -7,7 +7,7 @@ import { breakable, listTable, emptyState, tableRow, timeTag } from '../../parts
 import { shortName, visibilityBadge, type ShortLinks } from './links/links.ts'
 
 /** What `/-/deleted` shows. */
-export interface DeletedView {
+interface DeletedView {
   links: readonly DeletedLink[]
   /** Address of the next page. */
   next: string | null

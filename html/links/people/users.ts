@@ -13,8 +13,16 @@ import {
   VERBATIM,
 } from '../../form.ts'
 import { contentView } from '../../layout.ts'
-import { breakable, countLine, disclosed, listTable, rowLink, saved } from '../../parts.ts'
-import { tableRow, timeTag } from '../../parts.ts'
+import {
+  breakable,
+  countLine,
+  disclosed,
+  listTable,
+  rowLink,
+  saved,
+  tableRow,
+  timeTag,
+} from '../../parts.ts'
 import { adminTabs } from '../layout.ts'
 
 /** What `/-/admin/users` shows. */

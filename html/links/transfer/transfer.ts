@@ -20,7 +20,6 @@ const PROGRAMS = 'golink, Shlink, kutt, YOURLS, Bitly, Dub, Rebrandly, GoLinks a
 /** `/-/admin/import`: which file, and how. */
 export function importFormView(state: FormState): View {
   const form: Form = { ...state, id: 'import' }
-  const file = { type: 'file', accept: '.csv,.tsv,.txt,.json,.jsonl', value: undefined }
   const content = html`<form
     class="panel stack"
     method="post"
@@ -33,7 +32,7 @@ export function importFormView(state: FormState): View {
       <a href="/-/docs/links-import">what becomes of it</a>. Nothing is written before you have
       seen a preview.
     </p>
-    ${fileField(form, file)} ${field(form, 'text', 'Or paste its text', { rows: 4, ...VERBATIM })}
+    ${fileField(form)} ${field(form, 'text', 'Or paste its text', { rows: 4, ...VERBATIM })}
     ${field(form, 'owner', 'Owner of links without one', {
       ...VERBATIM,
       inputmode: 'email',
@@ -46,9 +45,13 @@ export function importFormView(state: FormState): View {
   return importView('Import', content)
 }
 
-function fileField(form: Form, own: { type: string; accept: string }): Html {
-  const hint = '1 MiB and 10,000 links at most. The command gatehouse import takes larger files.'
-  return field({ ...form, typed: {} }, 'file', 'File', { hint, ...own })
+/** A browser does not send a file again, so nothing that was typed comes back. */
+function fileField(form: Form): Html {
+  return field({ ...form, typed: {} }, 'file', 'File', {
+    hint: '1 MiB and 10,000 links at most. The command gatehouse import takes larger files.',
+    type: 'file',
+    accept: '.csv,.tsv,.txt,.json,.jsonl',
+  })
 }
 
 function importView(title: string, content: Html): View {
@@ -58,7 +61,7 @@ function importView(title: string, content: Html): View {
 }
 
 /** What the second step sends again: the file as it was previewed, and how it was. */
-export interface ImportAgain {
+interface ImportAgain {
   /** In base64: a browser would change the line ends of a text. */
   file: string
   owner: string

@@ -167,15 +167,13 @@ function endpointsOf(place: BulkPlace, access: Access<LinksRoutes, Caller>) {
         const report = await changeEach(links.db, caller, body.links, ({ id }) =>
           deleteLink({ ...links, actor }, caller, id, now),
         )
-        const words = 'Deleted'
-        const short = shortLinks(app)
         return bulkReportView({
           ...report,
           place,
           action: 'delete',
           rest: body.rest,
-          words,
-          short,
+          words: 'Deleted',
+          short: shortLinks(app),
         })
       },
     }),
@@ -191,16 +189,14 @@ function endpointsOf(place: BulkPlace, access: Access<LinksRoutes, Caller>) {
         const report = await changeEach(db, caller, body.links, ({ id }) =>
           addMember(OWNERS, { ...by, id }, email),
         )
-        const words = `${email} is now a co-owner of`
-        const short = shortLinks(app)
         return bulkReportView({
           ...report,
           place,
           action: 'owners',
           rest: body.rest,
           email,
-          words,
-          short,
+          words: `${email} is now a co-owner of`,
+          short: shortLinks(app),
         })
       },
       refused(call, state) {

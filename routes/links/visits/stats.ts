@@ -7,6 +7,7 @@ import { decodeCursor, encodeCursor } from '../../../kernel/cursor.ts'
 import { parsed } from '../../../kernel/validate.ts'
 import { endOf } from '../../../services/links/names/links/lifecycle.ts'
 import { linkFor, mayChange } from '../../../services/links/names/links/links.ts'
+import { OTHER_LIST } from '../../../services/links/names/lists/filter.ts'
 import {
   mostUsedLinks,
   Stats,
@@ -26,7 +27,7 @@ const ROWS = 50
 const UsageQuery = Type.Object({
   cursor: parsed(
     Type.Optional(Type.Unsafe<UnusedPlace>({ type: 'string' })),
-    'is not from this list; start again from the first page',
+    OTHER_LIST,
     (given): UnusedPlace | undefined => {
       const [after, of, time] = decodeCursor(String(given)) ?? []
       if (typeof after !== 'string' || after.includes('\0') || of !== 'unused') return undefined

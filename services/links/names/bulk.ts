@@ -16,7 +16,7 @@ export interface BulkReport {
   refused: readonly RefusedChange[]
 }
 
-export interface RefusedChange {
+interface RefusedChange {
   /** Undefined if the link could not be read, for example because it was deleted meanwhile. */
   slug: string | undefined
   reason: string

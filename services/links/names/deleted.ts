@@ -27,8 +27,8 @@ export function listDeletedLinks(
 }
 
 /** The names with which a deleted link comes back. */
-export interface RestoredNames {
-  /** Another name, in place of its former one. */
+interface RestoredNames {
+  /** Replaces the former slug; undefined to keep it. */
   slug: string | undefined
   /** Whether names that other links have by now are left out. */
   without_taken: boolean

@@ -230,6 +230,7 @@ const CODES: Readonly<Record<number, string>> = {
   404: 'not_found',
   409: 'conflict',
   410: 'gone',
+  500: 'internal',
 }
 
 function codeOf({ status }: Fault): string {

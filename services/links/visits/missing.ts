@@ -3,17 +3,17 @@ import { missingQueries as q } from '../../../db/links/visits/missing.ts'
 import type { Log } from '../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../kernel/repeat.ts'
 import type { Clock } from '../../../kernel/time.ts'
+import { DAY_MS, dayText } from './visits/visit-counts.ts'
 
 // Slugs without a link that visitors ask for: strangers may ask for any, so only some are kept.
 
-export interface MissingOptions {
+interface MissingOptions {
   db: Database
   clock: Clock
   log: Log
 }
 
 const SAVE_MS = 10_000
-const DAY_MS = 24 * 3_600_000
 /** Slugs that are counted between two writes, and those that are kept of a day. */
 const MAX_SLUGS = 1_000
 /** Days that the list covers, today included. */
@@ -35,7 +35,7 @@ export function startMissing({ db, clock, log }: MissingOptions) {
     const taken = waiting
     waiting = new Map()
     const now = clock.now()
-    const day = dayText(now)
+    const day = dayText(now.getTime())
     const missing = [...taken].map(([slug, visits]) => ({ slug, visits }))
     try {
       await q.saveMissing(db, { day, missing })
@@ -66,9 +66,5 @@ export function listMissing(db: Database, now: Date) {
 }
 
 function firstDay(now: Date): string {
-  return dayText(new Date(now.getTime() - (MISSING_DAYS - 1) * DAY_MS))
-}
-
-function dayText(time: Date): string {
-  return time.toISOString().slice(0, 10)
+  return dayText(now.getTime() - (MISSING_DAYS - 1) * DAY_MS)
 }

@@ -10,7 +10,7 @@ import {
   KEPT_DAYS,
   type StatsLevel,
 } from './visits/clicks.ts'
-import { MAX_HOSTS } from './visits/visit-counts.ts'
+import { DAY_MS, MAX_HOSTS } from './visits/visit-counts.ts'
 
 /** The statistics of a link. Nothing in them is about one visitor. */
 export const Stats = Type.Object({
@@ -39,8 +39,6 @@ export const Stats = Type.Object({
   }),
 })
 export type Stats = Type.Static<typeof Stats>
-
-const DAY_MS = 86_400_000
 
 /** What statistics are read with. */
 interface StatsTools {

@@ -78,13 +78,6 @@ select g.slug, alias
  where not exists (select from added a where a.name = alias and a.link_id = l.id)
  limit :limit;
 
--- name: listTakenNames
--- Those of the names of a JSON array that links have.
-select name
-  from links.names
- where name in (select jsonb_array_elements_text(:names::jsonb))
- limit :limit;
-
 -- name: countHiddenLinks
 -- The number of private and secure links.
 select count(*)::bigint as links

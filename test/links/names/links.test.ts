@@ -13,6 +13,7 @@ import {
   type Link,
   type PageUser,
 } from '../../helpers/links.ts'
+import { callTool, errorOf } from '../../helpers/mcp.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 import { walk } from './pagination-walk.ts'
@@ -124,6 +125,9 @@ await t.test('tags that can’t be written', async (t) => {
   const logged = links.server.logs().filter((line) => line.includes('"tags not written"'))
   t.equal(logged.length, 2 * bad.length, 'the log has each one')
   for (const line of logged) t.match(JSON.parse(line), { error: ': the disk of tags is full' })
+  const tools = { url: `${base}/mcp/links`, token: ann.token }
+  const tool = await callTool(tools, 'create_link', { slug: 'not-made', url, tags: ['poison'] })
+  t.match(errorOf(tool), { code: 'internal', message: failed[2] }, 'no fault of the arguments')
   t.equal((await makeLink(ann, 'not-made', { tags: ['fine'] })).slug, 'not-made', 'it is free')
 })
 

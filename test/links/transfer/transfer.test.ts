@@ -156,6 +156,27 @@ await t.test('what the page refuses, it says beside the form', async (t) => {
   t.same(await state(), before)
 })
 
+await t.test('names of links in a file, and in a dry run of it', async (t) => {
+  const { slug } = await makeLink(eve, 'named', { url: 'https://named.test/' })
+  const file = bytes('slug,url,aliases\nnamed,https://named.test/,pasted\n')
+  for (const dry of [true, false]) {
+    const lines = [{ slug, outcome: 'conflict', message: 'slug already taken' }]
+    const report = (await sendFile(file, `?update=true&dry_run=${dry}`)).json()
+    t.match(report, { lines }, `dry_run=${dry}`)
+  }
+  const two = bytes('slug,url,aliases\ntwin-b,https://x.test/,both\ntwin-a,https://x.test/,both\n')
+  for (const dry of [true, false]) {
+    const lines = [{ message: 'without both, which other links have' }, { message: '' }]
+    const report = (await sendFile(two, `?dry_run=${dry}`)).json()
+    t.match(report, { lines, totals: { created: 2 } }, `two new links, dry_run=${dry}`)
+  }
+  const own = bytes('slug,url,aliases\nown,https://x.test/,own\n')
+  for (const outcome of ['created', 'unchanged']) {
+    const { lines } = (await sendFile(own)).json<{ lines: readonly object[] }>()
+    t.same(lines, [{ line: 2, slug: 'own', outcome, message: '' }], 'its own slug is no alias')
+  }
+})
+
 await t.test('the API imports a file as it is', async (t) => {
   const file = await readFile(join(ROOT, 'test/fixtures/link-exports/bitly.csv'))
   const dry = await sendFile(file, '?dry_run=true')

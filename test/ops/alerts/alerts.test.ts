@@ -9,7 +9,6 @@ import {
   type Receipt,
   type ShownAlert,
 } from '../../helpers/alerts.ts'
-import { answers } from '../../helpers/audit.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { calls, inTier, refusal, says, startModel } from '../../helpers/model.ts'
@@ -25,6 +24,7 @@ import {
   type OpsServer,
 } from '../../helpers/ops.ts'
 import type { Env } from '../../helpers/program.ts'
+import { expectStatus } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 /** A server whose first session has ended, with sessions that a gate can hold up. */
@@ -245,7 +245,7 @@ await t.test('alerts wait for the session that runs', async (t) => {
     gate.open()
     await ended(two, held)
     const { id } = await alertOf(two, 'E')
-    await answers(303, request(`${two.base}/alerts/${id}/investigate`, { method: 'POST' }))
+    await expectStatus(303, request(`${two.base}/alerts/${id}/investigate`, { method: 'POST' }))
     await lookedInto(two, 'E')
     await timePasses(postgres, two.env, 3_700)
     t.match(await alertOf(two, 'E'), { sessions: { length: 1 } })

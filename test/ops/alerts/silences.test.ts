@@ -8,14 +8,14 @@ import {
   timePasses,
   type ShownAlert,
 } from '../../helpers/alerts.ts'
-import { answers, auditOf } from '../../helpers/audit.ts'
+import { auditOf } from '../../helpers/audit.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runCli } from '../../helpers/cli.ts'
 import { leadsTo } from '../../helpers/http.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
 import { ended, listOf, sessionsOf, startGate, startOps } from '../../helpers/ops.ts'
-import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { until } from '../../helpers/until.ts'
 
 type Silence = Readonly<
@@ -40,7 +40,7 @@ const later = () => inMs(HOUR)
 
 async function silence(match: object, more: object = {}) {
   const body = { match, ends_at: later(), reason: 'the shop moves', ...more }
-  return (await answers(201, api<Silence>('POST', '/silences', body))).json
+  return (await expectStatus(201, api<Silence>('POST', '/silences', body))).json
 }
 
 const silences = () => listOf<Silence>(ops, 'silences')
@@ -84,7 +84,7 @@ await t.test(
     t.same(await deliver(gone.replaceAll('firing', 'resolved')), silenced)
     t.equal(await alertSessions(), 0)
 
-    await answers(204, api('DELETE', `/silences/${made.id}`))
+    await expectStatus(204, api('DELETE', `/silences/${made.id}`))
     await timePasses(postgres, env, 1)
     await lookedInto('DiskFull')
     await timePasses(postgres, env, 60)
@@ -183,7 +183,7 @@ await t.test('the page, without script', async (t) => {
   const filled = '>\nservice=shop\nalertname=DiskFull</textarea>'
   t.match(await page(`/silences?alert=${alert?.id}`), filled)
   const fields = { match: 'service=shop\nalertname = Disk*', for: '2h', reason: 'it moves' }
-  t.equal(leadsTo(await answers(303, post('/silences', fields))), '/silences')
+  t.equal(leadsTo(await expectStatus(303, post('/silences', fields))), '/silences')
   const [one] = await silences()
   t.match(one, { match: { service: 'shop', alertname: 'Disk*' }, reason: 'it moves' })
   t.equal(Date.parse(one?.ends_at ?? '') - Date.parse(one?.starts_at ?? ''), 2 * HOUR)
@@ -197,11 +197,11 @@ await t.test('the page, without script', async (t) => {
     [{ ends_at: later() }, 'not both'],
     [{ for: 'long' }, 'a whole number with s, m, h or d'],
   ] as const) {
-    const refused = await answers(400, post('/silences', { ...fields, ...more }))
+    const refused = await expectStatus(400, post('/silences', { ...fields, ...more }))
     t.match(refused.text.toLowerCase(), text)
   }
   t.equal((await silences()).length, 1)
-  await answers(303, post(`/silences/${one?.id}/delete`))
+  await expectStatus(303, post(`/silences/${one?.id}/delete`))
   t.match(await page('/silences'), 'No silences.')
 })
 

@@ -4,10 +4,10 @@ import { t } from 'tap'
 import { postgres } from '../../helpers/backends.ts'
 import { refuseCommands, runOk } from '../../helpers/cli.ts'
 import { postForm } from '../../helpers/hooks.ts'
-import { callTool, errorOf, modern, shownToken, type Endpoint } from '../../helpers/mcp.ts'
+import { callTool, errorOf, modern, type Endpoint } from '../../helpers/mcp.ts'
 import { ended, inventoryFile, startOps } from '../../helpers/ops.ts'
 import { startReceiver } from '../../helpers/replays.ts'
-import { keepSecret } from '../../helpers/secrets.ts'
+import { keepSecret, shownSecret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
 const env = await postgres.env(t)
@@ -124,7 +124,7 @@ t.test('the commands: what they refuse, and a revoked token stops at once', asyn
 t.test('the page adds an assistant, shows its token once, and revokes it', async (t) => {
   const page = await postForm(base, '/config/assistants', { name: 'tab', allow_start: 'true' })
   t.match(page, { status: 200, text: /^<section id="assistants"/ })
-  const made = { url: `${base}/mcp/ops`, token: shownToken(page, 'assistant-token') }
+  const made = { url: `${base}/mcp/ops`, token: shownSecret(page, 'assistant-token') }
   const shown = /id="assistant-configuration"[^>]*><code>(.*?)<\/code>/s.exec(page.text)?.[1]
   const headers = { Authorization: `Bearer ${made.token}` }
   t.same(JSON.parse((shown ?? '').replaceAll('&quot;', '"')), {

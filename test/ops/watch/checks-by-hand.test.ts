@@ -5,13 +5,13 @@ import { t } from 'tap'
 import { createSecretBox } from '../../../kernel/secret-box.ts'
 import { openHeaders, sealHeaders } from '../../../services/ops/watch/checks/headers.ts'
 import { occurrenceAt } from '../../../services/ops/watch/mutes/windows.ts'
-import { answers, auditOf } from '../../helpers/audit.ts'
+import { auditOf } from '../../helpers/audit.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { postForm } from '../../helpers/hooks.ts'
 import { leadsTo, request } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
 import { eventsOf, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
-import { refuseAll, type Refusal, type RefusedCall } from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, type Refusal, type RefusedCall } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
@@ -62,9 +62,9 @@ await t.test('a run counts only for the definition that it had', async (t) => {
   await until(() => received.length === 1, 'its run')
   const moved = await add('store', { ...check, name: 'moved' })
   await until(() => received.length === 2, 'the run of the old definition')
-  await answers(204, api('DELETE', `/checks/${gone.json.id}`))
+  await expectStatus(204, api('DELETE', `/checks/${gone.json.id}`))
   const changed = { check: { ...check, name: 'moved', url: `${url}/new` } }
-  await answers(200, api('PUT', `/checks/${moved.json.id}`, changed))
+  await expectStatus(200, api('PUT', `/checks/${moved.json.id}`, changed))
   await found('store/moved', 'ok')
   held.resolve()
   // What is found later is stored later.
@@ -77,7 +77,7 @@ await t.test('a run counts only for the definition that it had', async (t) => {
 
 await t.test('the API: a check is added, changed, run and removed', async (t) => {
   const check = { type: 'tcp', host: '127.0.0.1', port, every: '10m' }
-  const added = await answers(201, add('plain', check))
+  const added = await expectStatus(201, add('plain', check))
   const name = `tcp 127.0.0.1:${port}`
   t.match(added.json, { name, source: 'hand', check: { ...check, name } })
   const path = `/checks/${added.json.id}`
@@ -90,7 +90,7 @@ await t.test('the API: a check is added, changed, run and removed', async (t) =>
   t.match(await api('GET', path), { json: { check: { port: 1, retries: 9 } } })
   const ofFile = { source: 'file', check: null }
   t.match(await api('GET', `/checks/${front.id}`), { json: ofFile })
-  await answers(204, api('DELETE', path))
+  await expectStatus(204, api('DELETE', path))
   t.notOk(await named(`plain/${name}`))
 })
 
@@ -260,9 +260,9 @@ await t.test('the file wins, and what it leaves is there again', async () => {
     await until(isIt, `the check of the ${source} to count`)
   }
   await counts('file', FRONT, both)
-  await answers(409, api('DELETE', path))
+  await expectStatus(409, api('DELETE', path))
   await counts('hand', FRONT)
-  await answers(204, api('DELETE', path))
+  await expectStatus(204, api('DELETE', path))
 })
 
 await t.test('what is tried is not stored, and runs no command', async (t) => {
@@ -288,9 +288,9 @@ await t.test('tries are bounded, and take no place of what is due', async () => 
   const tried = [attempt(), attempt(), attempt(), attempt()]
   await until(() => held.size === 4, 'four tries')
   t.match(await attempt(), { status: 503, text: '4 checks are tried already' })
-  await answers(200, api('POST', `/checks/${front.id}/run`))
+  await expectStatus(200, api('POST', `/checks/${front.id}/run`))
   for (const socket of held) socket.destroy()
-  for (const one of tried) await answers(200, one)
+  for (const one of tried) await expectStatus(200, one)
 })
 
 await t.test('pages, without script', async (t) => {
@@ -298,13 +298,13 @@ await t.test('pages, without script', async (t) => {
   t.match(await page('/checks/new'), /<option value="tcp">[\s\S]*Choose type/)
   t.notMatch(await page('/checks/new'), 'value="command"')
   const fields = { type: 'tcp', service: 'store', name: 'web', host: '127.0.0.1', every: '10m' }
-  const refused = await answers(400, post('/checks', { ...fields, port: '0' }))
+  const refused = await expectStatus(400, post('/checks', { ...fields, port: '0' }))
   t.match(refused.text, /value="127\.0\.0\.1"[\s\S]*Port must be &gt;= 1/, 'with what was typed')
   const path = leadsTo(await post('/checks', { ...fields, port: String(port) }))
   t.match(path, /^\/checks\/\d+$/)
-  await answers(303, post(`${path}/run`))
+  await expectStatus(303, post(`${path}/run`))
   t.match(await page(path), /takes connections[\s\S]*made by hand[\s\S]*value="10m"/)
-  await answers(303, post(path, { ...fields, port: '1', every: '5m' }))
+  await expectStatus(303, post(path, { ...fields, port: '1', every: '5m' }))
   t.match(await named('store/web'), { every_s: 300 })
   t.notMatch(await page(`/checks/${front.id}`), /Edit…|Remove…/, 'one of the file')
 
@@ -314,16 +314,16 @@ await t.test('pages, without script', async (t) => {
   for (const shown of ['/checks', path, '/mutes']) {
     t.match(await page(shown), /it moves[\s\S]*operator/, shown)
   }
-  await answers(404, post(`/checks/${front.id}/unmute`), 'another one is muted')
+  await expectStatus(404, post(`/checks/${front.id}/unmute`), 'another one is muted')
   t.match(await page('/mutes'), /everything[\s\S]*to come[\s\S]*all of it[\s\S]*Cancel/)
   const [first, ...others] = await listOf<Check>(ops, 'mutes')
-  await answers(204, api('DELETE', `/mutes/${first?.id}`))
-  for (const { id } of others) await answers(303, post(`/mutes/${id}/delete`))
+  await expectStatus(204, api('DELETE', `/mutes/${first?.id}`))
+  for (const { id } of others) await expectStatus(303, post(`/mutes/${id}/delete`))
   t.match(await page('/mutes'), 'Nothing is muted')
 
   t.equal(leadsTo(await post(`${path}/delete`)), '/checks')
   t.equal(await named('store/web'), undefined)
-  await answers(404, request(`${base}/status`), 'the status page unless services are named')
+  await expectStatus(404, request(`${base}/status`), 'the status page unless services are named')
 })
 
 const BERLIN = 'Europe/Berlin'
@@ -375,25 +375,25 @@ await t.test('a mute that comes back', async (t) => {
   t.equal(leadsTo(await postForm(base, '/mutes', form, NAVIGATION)), '/mutes')
   const shown = /Every <bdi>sat,sun 02:00-04:00<\/bdi> \(<bdi>Europe\/Berlin<\/bdi>\)[^]*Remove/
   t.match(await page('/mutes'), shown)
-  await answers(204, api('DELETE', `/mutes/${made.json.id}`))
+  await expectStatus(204, api('DELETE', `/mutes/${made.json.id}`))
   t.equal(await muted(), null, 'also one whose time it is')
 })
 
 await t.test('the address of a heartbeat is shown once', async (t) => {
   const backup = { type: 'heartbeat', name: 'backup', period: '24h' }
-  const { json } = await answers(201, add('jobs', backup))
+  const { json } = await expectStatus(201, add('jobs', backup))
   const url = json.beat_url ?? ''
   t.match(url, new RegExp(`^${base}/beat/[\\w-]{32}$`))
   t.match(json, { check: { token_sha256: /^[0-9a-f]{64}$/ } })
-  await answers(200, request(url), 'it takes calls at once')
+  await expectStatus(200, request(url), 'it takes calls at once')
   await until(async () => /called \d+ s ago/.test(await page(`/checks/${json.id}`)), 'the call')
   for (const path of [`/checks/${json.id}`, '/checks', `/api/v1/checks/${json.id}`]) {
     t.notMatch((await request(base + path)).text, url.split('/').at(-1) ?? '', path)
   }
   const fields = { service: 'jobs', type: 'heartbeat', name: 'report', period: '1h' }
-  const made = await answers(200, postForm(base, '/checks', fields))
+  const made = await expectStatus(200, postForm(base, '/checks', fields))
   const [shown = ''] = /\/beat\/[\w-]{32}/.exec(made.text) ?? []
-  await answers(200, request(base + shown))
+  await expectStatus(200, request(base + shown))
 })
 
 await t.test('values of headers are sent, stored encrypted and never shown', async (t) => {
@@ -411,7 +411,7 @@ await t.test('values of headers are sent, stored encrypted and never shown', asy
   t.notMatch(JSON.stringify(await query('select * from ops.checks')), key)
   const before = shop.received.length
   const kept = { ...plain, headers: { authorization: 'configured' } }
-  await answers(200, api('PUT', `/checks/${json.id}`, { check: kept }))
+  await expectStatus(200, api('PUT', `/checks/${json.id}`, { check: kept }))
   await until(() => shop.received.length > before, 'another look')
   t.match(shop.received.at(-1)?.headers, headers, 'a value that stays is stored still')
   const cleared = await api('PUT', `/checks/${json.id}`, { check: { ...plain, headers: {} } })

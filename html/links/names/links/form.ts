@@ -36,7 +36,7 @@ export interface LinkFormView {
   typedExample: TypedExample
 }
 
-export interface StaleForm {
+interface StaleForm {
   /** The fields as stored, in the form's texts. */
   stored: FieldTexts
   /** Newest first. */

@@ -19,7 +19,7 @@ export function historyPage(view: HistoryView, short: ShortLinks): Page {
 }
 
 /** A version of a link beside the present one. */
-export interface VersionView {
+interface VersionView {
   link: Pick<Link, 'id' | 'slug'>
   change: Change
   then: FieldTexts

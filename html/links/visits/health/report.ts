@@ -9,7 +9,7 @@ import { BROKEN } from './section.ts'
 import { linkRow, type ShortLinks } from '../../names/links/links.ts'
 
 /** What `/-/health` shows. */
-export interface HealthView {
+interface HealthView {
   links: readonly CheckedLink[]
   /** Address of the next page. */
   next: string | null

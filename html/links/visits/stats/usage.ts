@@ -8,7 +8,7 @@ import { adminTabs } from '../../layout.ts'
 import { endBadge, linkRow, type ShortLinks } from '../../names/links/links.ts'
 
 /** Which links are used, and which are not. */
-export interface UsageView {
+interface UsageView {
   /** The links that the visitor owns or co-owns, or those of everybody. */
   among: 'own' | 'all'
   /** The links with the most clicks; not on further pages. */

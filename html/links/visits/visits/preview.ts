@@ -20,7 +20,7 @@ export type LinkDetails =
   | { kind: 'all'; link: Link; mayOpen: boolean }
 
 /** What the preview of a link shows. */
-export interface PreviewView {
+interface PreviewView {
   link: Pick<Link, 'id' | 'slug' | 'url'>
   /** Whether the site that the link leads to is told the visitor's e-mail address. */
   tellsUser: boolean

@@ -7,7 +7,7 @@ import { type Viewer, SEARCH_NAME } from '../../layout.ts'
 import type { ShortLinks } from '../../names/links/links.ts'
 
 /** A visit for which there is no link. */
-export interface UnknownView {
+interface UnknownView {
   /** The slug as the visitor wrote it. */
   asked: string
   /** The slug of a link that would answer this visit, or the nearest one that a link can have. */
@@ -36,7 +36,7 @@ export function linksErrorPage(viewer: Viewer, fault: ShownFault): Page {
 }
 
 /** A name typed into the address bar that no link has. */
-export interface SearchView {
+interface SearchView {
   name: string
   /** What followed the name, encoded, with its `/`; it is kept in the links. */
   rest: string

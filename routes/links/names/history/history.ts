@@ -11,7 +11,13 @@ import { restoreVersion, versionAfter } from '../../../../services/links/names/h
 import { mayChange, plainLink, versionOf } from '../../../../services/links/names/links/links.ts'
 import { signedIn, token } from '../../access.ts'
 import { api, form, Id, page, shortLinks, type LinksRoutes } from '../../kit.ts'
-import { changeableLink, changeHeaders, linkReply, readableLink } from '../links/links.ts'
+import {
+  changeableLink,
+  changeHeaders,
+  linkReply,
+  readableLink,
+  shownVersion,
+} from '../links/links.ts'
 import { historyOf } from './changes.ts'
 import { changeList, newestFirst } from '../../paging.ts'
 import type { Caller } from '../../../../services/links/people/users/groups.ts'
@@ -97,8 +103,8 @@ export const historyEndpoints = [
     find: changeableLink,
     body: Type.Object({ version: Type.Optional(Type.String()) }),
     async answer({ app, caller, params: { id, change }, body: { version }, now }) {
-      const isAsked = (current: string): boolean => current === (version ?? current)
-      await restoreVersion(app.links, caller, { link: id, change }, now, isAsked)
+      const asked = { link: id, change }
+      await restoreVersion(app.links, caller, asked, now, shownVersion(version))
       return { location: `/-/links/${id}`, done: ['restored', 'the version'] }
     },
     async refused(call, { fault }) {

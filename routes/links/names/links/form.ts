@@ -47,7 +47,7 @@ import { NO_FILTER } from '../../../../services/links/names/lists/filter.ts'
 import { searchLinks } from '../../../../services/links/names/lists/lists.ts'
 import { signedIn, token } from '../../access.ts'
 import { action, form, Id, page, shortLinks, type LinksRoutes } from '../../kit.ts'
-import { changeableLink, linkReply } from './links.ts'
+import { changeableLink, linkReply, shownVersion } from './links.ts'
 import type { Caller } from '../../../../services/links/people/users/groups.ts'
 
 /** Enough to find what somebody else has just done. */
@@ -151,11 +151,9 @@ export const linkFormEndpoints = [
     body: EditForm,
     async answer({ app: { links }, caller, params: { id }, found, body, now }) {
       if (found === undefined) throw linkGone()
-      const { version } = body
-      const isAsked = (current: string): boolean => current === (version ?? current)
       const input = readEditForm(body)
       refusePastExpiry(input, now, found)
-      await replaceLink(links, caller, id, input, now, isAsked)
+      await replaceLink(links, caller, id, input, now, shownVersion(body.version))
       return { location: `/-/links/${id}`, done: ['saved'] }
     },
     refused(call, state) {

@@ -2,7 +2,7 @@ import * as Type from '../../../../kernel/schema.ts'
 import { Link } from '../../../../db/links/names/links.ts'
 import { deletePage } from '../../../../html/links/names/links/links.ts'
 import type { Call } from '../../../../kernel/http/declaration.ts'
-import { entityTag, preconditionOf } from '../../../../kernel/http/headers.ts'
+import { entityTag, preconditionOf, type Precondition } from '../../../../kernel/http/headers.ts'
 import { RESTORE_DAYS } from '../../../../services/links/names/deleted.ts'
 import { LinkUpdate } from '../../../../services/links/names/links/input.ts'
 import { refusePastExpiry } from '../../../../services/links/names/links/lifecycle.ts'
@@ -129,6 +129,11 @@ export function readableLink({ app, caller, params }: LinkCall) {
 /** The link of a call; throws 404 or 403 when the caller may not change it. */
 export function changeableLink({ app, caller, params }: LinkCall) {
   return linkFor(app.links.db, params.id, caller, 'change')
+}
+
+/** The version that a form was shown with; programs that post the form may leave it out. */
+export function shownVersion(version: string | undefined): Precondition | undefined {
+  return version === undefined ? undefined : (current) => current === version
 }
 
 /** A link as a reply, with its entity tag. */

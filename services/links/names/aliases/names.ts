@@ -7,8 +7,8 @@ import type { Caller } from '../../people/users/groups.ts'
 /** A link's slug and its aliases. */
 export type Named = Pick<Link, 'slug' | 'aliases'>
 
-/** How many links with the same name but for dashes are read. */
-const MAX_NAMESAKES = 20
+/** How many links are read whose name differs in dashes only. */
+export const MAX_NAMESAKES = 20
 
 /** All names of a link, each once. */
 export function namesOf({ slug, aliases }: Named): readonly string[] {
@@ -36,7 +36,7 @@ export function forgetLinks(
 }
 
 /** Who looks for a link: a user, a stranger without an id, or a command on this machine. */
-export type Finder = Pick<Caller, 'role' | 'ids'>
+type Finder = Pick<Caller, 'role' | 'ids'>
 
 /** Links with a name that differs from this one in dashes only, of those that somebody may find. */
 export async function namesakesOf(

@@ -27,8 +27,8 @@ const MAX_NUMBERED = 9
 export function foreignPlaceIn(url: string): ForeignPlace | undefined {
   const [action] = ACTION.exec(url) ?? []
   if (action !== undefined) return { found: action, ...translated(url) }
-  const parts = [...url.matchAll(NEXT_PART)]
-  const [[found] = []] = parts.length > 0 ? parts : url.matchAll(WHOLE_PATH)
+  const parts = url.match(NEXT_PART) ?? []
+  const [found] = parts.length > 0 ? parts : (url.match(WHOLE_PATH) ?? [])
   if (found === undefined) return undefined
   const meant = { url: replaced(url, parts.length), append_path: false }
   return { found, meant, problem: undefined }

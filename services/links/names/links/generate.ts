@@ -32,7 +32,7 @@ export async function createGenerated(
 }
 
 /** A slug that can be read out: `k7mw2xd`. */
-export function generateSlug(random: RandomBytes): string {
+function generateSlug(random: RandomBytes): string {
   for (;;) {
     const letters = [...random(2 * LENGTH)]
       // The same number of bytes stands for each letter.

@@ -57,9 +57,9 @@ export function refusePastExpiry(
 export const State = Type.Enum(['active', 'expired', 'used_up', 'archived'])
 export type State = Type.Static<typeof State>
 
-/** Why visits of a link have ended; undefined while they have not. */
 export type End = Exclude<State, 'active'>
 
+/** Why visits of a link have ended; undefined while they have not. */
 export function endOf(link: Lifecycle & { clicks: number }, now: Date): End | undefined {
   const { archived, expires_at, max_visits, clicks } = link
   if (archived) return 'archived'

@@ -71,7 +71,7 @@ export function mayChange(link: Pick<LinkAccess, 'is_owner'>, caller: Caller): b
   return link.is_owner || caller.role === 'admin'
 }
 
-/** A link without what the caller is to it, and without its clicks, which are no change of it. */
+/** A link without the caller's rights to it, and without its clicks: neither is of its version. */
 export function plainLink(found: LinkAccess): Link {
   const { is_owner: _owner, is_recipient: _recipient, clicks: _clicks, ...link } = found
   return link
@@ -79,7 +79,8 @@ export function plainLink(found: LinkAccess): Link {
 
 /**
  * The version of a link: a hash of all that the API shows of it, with owners and tags. Its times
- * alone would not do: two changes may have the same time, and clocks are set back.
+ * alone would not do: two changes may have the same time, and clocks are set back. The type
+ * refuses a `LinkAccess`, whose clicks are no part of the version.
  */
 export function versionOf(link: Link & { is_owner?: never }): string {
   return createHash('sha256').update(JSON.stringify(link)).digest('base64url')

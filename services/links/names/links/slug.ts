@@ -47,8 +47,7 @@ export function foldName(name: string): string {
 
 /**
  * A text that comes after all slugs that are less than `prefix`, and before all that begin with
- * it:
- * `~` is in no slug and comes after all characters of slugs.
+ * it: `~` is in no slug and comes after all characters of slugs.
  */
 export function beforeSlugs(prefix: string): string {
   if (prefix === '') return ''
@@ -63,7 +62,8 @@ const UNSEEN = /[\u00ad\u200b-\u200d\u2060\ufeff]/g
 
 /**
  * The name that a visitor means by a path segment: in lower case, with `_`, `.` and dashes as `-`,
- * without characters that nobody sees, and without punctuation at its end. Undefined for a segment that can't be a name.
+ * without characters that nobody sees, and without punctuation at its end. Undefined for a segment
+ * that can't be a name.
  */
 export function nameMeant(segment: string): string | undefined {
   if (segment.length > MAX_SEGMENT) return undefined

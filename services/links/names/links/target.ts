@@ -10,6 +10,7 @@ import {
   placeNames,
   userPlaceOf,
   wholeDefaults,
+  withoutBraces,
   type UserPlace,
 } from './placeholders.ts'
 
@@ -53,12 +54,12 @@ export function checkTarget(text: string): void {
   const isAddress =
     other === undefined ? /^https?:\/\/[^/\\]/i.test(text) : !REFUSED_SCHEMES.has(other)
   if (!isAddress || !URL.canParse(text)) throw notTarget([])
-  const { username, password, host, hostname } = new URL(text)
+  const { username, password, hostname } = new URL(text)
   if (username !== '' || password !== '' || /^[^:]*:\/\/[^/?#]*@/.test(text)) {
     throw invalidUrl('must have no user name or password in it')
   }
   if (other === undefined) {
-    if (/[{}]/.test(decodeURIComponent(host))) throw placeInHost()
+    if (/[{}]/.test(hostname)) throw placeInHost()
     if (!/[a-z0-9]/.test(hostname)) throw invalidUrl('must have a host with a letter or a digit')
   }
   const problem = defaultProblem(text)
@@ -122,7 +123,7 @@ function foreignPlace({ found, meant, problem }: ForeignPlace): Fault {
   const appends = offered?.append_path === true ? ' with append_path' : ''
   const here = offered === undefined ? '' : `; here it is ${offered.url}${appends}`
   const why = problem === undefined ? '' : `: ${problem}`
-  const literal = found.replaceAll('{', '%7B').replaceAll('}', '%7D').replace('%s', '%25s')
+  const literal = withoutBraces(found).replace('%s', '%25s')
   return invalidUrl(
     `has ${found}, a place of another program${why}${here}. As plain text it is ${literal}`,
   )

@@ -5,7 +5,7 @@ import type { FurtherPath } from './target.ts'
 /**
  * What a visit's path asks for: a link by its first segment, decoded and without a `+` at its end.
  */
-export interface VisitPath {
+interface VisitPath {
   asked: string
   more: FurtherPath
   previews: boolean

@@ -55,7 +55,10 @@ const MAX_EXAMINED = 12_000
  * page. To read and sort all links of the user takes longer.
  */
 const MANY_LINKS = 5_000
-/** Numbers of clicks that have a key in `link_texts`, the greatest first: links.clicks_keys() of the database. */
+/**
+ * Numbers of clicks that have a key in `link_texts`, the greatest first: links.clicks_keys() of the
+ * database.
+ */
 const KEYED_CLICKS = [10_000, 1_000, 100]
 /** Before all links of an order. */
 const BEGINNING = { place: Number.MIN_SAFE_INTEGER, after: '' }
@@ -70,7 +73,7 @@ const INDEXED_LENGTH = 3
 const WALKED_AT_ONCE = 200
 
 /** What searches are made with. */
-export interface SearchTools {
+interface SearchTools {
   db: Database
   short: ShortAddress
   now: Date

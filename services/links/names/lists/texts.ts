@@ -14,7 +14,10 @@ export async function writeTexts(tx: Executor, slugs: readonly string[]): Promis
   await q.writeTexts(tx, { links })
 }
 
-/** The key that all links of a state have, and perhaps others: see `link_texts.keys` in the migrations. */
+/**
+ * The key that all links of a state have, and perhaps others: see `link_texts.keys` in the
+ * migrations.
+ */
 export const STATE_KEYS: Readonly<Record<Exclude<State, 'active'>, string>> = {
   expired: 'expires',
   used_up: 'used_up',

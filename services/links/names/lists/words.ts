@@ -20,7 +20,7 @@ export function wordsOf(text: string): readonly string[] {
       .normalize('NFKC')
       .toLowerCase()
       .match(/[\p{L}\p{M}\p{N}]+/gu) ?? []
-  const cut = words.filter((word) => word.length >= MIN_WORD).map((word) => cutWord(word))
+  const cut = words.filter((word) => word.length >= MIN_WORD).map(cutWord)
   return [...new Set(cut)].slice(0, MAX_WORDS)
 }
 

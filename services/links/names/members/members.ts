@@ -103,7 +103,10 @@ export function addMember(kind: MemberKind, by: LinkChange, email: string) {
   })
 }
 
-/** A co-owner may be removed one day, the primary owner not: a share would say nothing. */
+/**
+ * Refuses a share with the primary owner, who always may read the link. A co-owner may have one: it
+ * counts once the ownership ends.
+ */
 async function refuseOwner(tx: Executor, link: string, { id }: User): Promise<void> {
   const owners = await q.listOwners(tx, { link })
   if (!owners.some((owner) => owner.is_primary && owner.id === id)) return

@@ -12,7 +12,7 @@ import { writeHiddenTags } from '../tags.ts'
 const BATCH = 200
 
 /** The user who gives all places in links, and the user who gets them. */
-export interface UserTransfer {
+interface UserTransfer {
   from: User
   to: User
 }

@@ -20,13 +20,13 @@ interface Line {
   cells: readonly string[]
 }
 
-/** What the parser gives of a line with `raw`; its types say the cells alone. */
+/** What the parser gives for a line with the option `raw`; its types have the cells only. */
 interface RawRecord {
   record: readonly string[]
   raw: string
 }
 
-/** What stands where bytes of the file are no character. */
+/** What the parser writes for bytes that are not UTF-8. */
 const NO_CHARACTER = '\ufffd'
 
 /** The separator that the first line has most of, outside of quotes. */
@@ -100,7 +100,7 @@ async function* readLines(
   })
   let failure: Error | undefined
   parser.on('error', (error) => (failure = error))
-  const done = once(parser, 'close')
+  const done = once(parser, 'close').catch(() => undefined)
   for await (const chunk of bytes) {
     await new Promise<void>((resolve) => parser.write(chunk, () => resolve()))
     yield* ready.splice(0)
@@ -109,7 +109,7 @@ async function* readLines(
   parser.end()
   // It has nothing to read: `on_record` keeps every line.
   parser.resume()
-  await done.catch(() => undefined)
+  await done
   yield* ready
   if (failure !== undefined) yield { line, problem: problemOf(failure) }
 }

@@ -15,7 +15,7 @@ import { MAX_COLUMNS, type Row } from './rows.ts'
 import { GATEHOUSE, type Source } from './sources.ts'
 
 /** A file of links, and what it turned out to be while it was read. */
-export interface LinkFile {
+interface LinkFile {
   lines: AsyncGenerator<ImportLine>
   /** The program that it is from; undefined before its first link. */
   source: string | undefined

@@ -16,17 +16,15 @@ export function writeGolink(link: Link): { line: string } | { problem: string } 
   const target = toTemplate(link)
   if ('problem' in target) return target
   const Owner = owners.find(({ is_primary }) => is_primary)?.email ?? ''
-  const names = new Map(
-    namesOf(link)
-      .toReversed()
-      .map((name) => [foldName(name), name]),
+  const same = Map.groupBy(namesOf(link), foldName)
+  const rows = same.values().map(([Short]) =>
+    JSON.stringify({
+      Short,
+      Long: target.Long,
+      Created: created_at.toISOString(),
+      LastEdit: updated_at.toISOString(),
+      Owner,
+    }),
   )
-  const rows = [...names.values()].toReversed().map((Short) => ({
-    Short,
-    Long: target.Long,
-    Created: created_at.toISOString(),
-    LastEdit: updated_at.toISOString(),
-    Owner,
-  }))
-  return { line: rows.map((row) => JSON.stringify(row)).join('\n') }
+  return { line: [...rows].join('\n') }
 }

@@ -4,7 +4,6 @@ import { transferQueries as q, type NewLink } from '../../../../db/links/transfe
 import { Fault } from '../../../../kernel/fault.ts'
 import { validate } from '../../../../kernel/validate.ts'
 import type { ChangeTools } from '../../../audit.ts'
-import { linksFault } from '../../faults.ts'
 import { LinkUpdate, MAX_ALIASES } from '../../names/links/input.ts'
 import {
   checkEdit,
@@ -14,6 +13,7 @@ import {
   type LinkParts,
 } from '../../names/links/links.ts'
 import { mayLeadHere, refuseLoop, type UrlWriter } from '../../names/links/loop.ts'
+import { slugTaken, takenOf } from '../../names/links/new.ts'
 import { checkSlug, isSlug } from '../../names/links/slug.ts'
 import { checkScheme } from '../../names/links/schemes.ts'
 import { checkPlaces } from '../../names/links/target.ts'
@@ -21,7 +21,7 @@ import { writeTexts } from '../../names/lists/texts.ts'
 import { countTags, writeHiddenTags } from '../../names/tags.ts'
 import type { Caller } from '../../people/users/groups.ts'
 import { writeWords } from '../../names/lists/words.ts'
-import { announce } from '../../names/aliases/names.ts'
+import { announce, namesOf } from '../../names/aliases/names.ts'
 import { openPeople, type People, type PeopleOptions } from './people.ts'
 import type { ImportLine, LinkData } from './records.ts'
 
@@ -33,7 +33,7 @@ interface ImportOptions extends PeopleOptions {
 }
 
 /** Who imports: an admin, or a command on this machine. Either may read and change every link. */
-export interface Importer {
+interface Importer {
   email: string
   /** Called when a link is changed: a dry run adds no user. */
   user: () => Promise<Caller>
@@ -63,6 +63,8 @@ interface Import {
   people: People
   /** The links that a dry run would have written, by slug. */
   imagined: Map<string, ExistingLink>
+  /** The slugs and aliases that a dry run would have given to links. */
+  imaginedNames: Set<string>
   /** The names in the file of the links with these slugs. */
   names: Map<string, string>
 }
@@ -95,7 +97,14 @@ export async function importLinks(
   report: (reports: readonly LineReport[]) => Promise<void>,
 ): Promise<ImportTotals> {
   const people = openPeople(tools, options, tools.now)
-  const state: Import = { tools, options, people, imagined: new Map(), names: new Map() }
+  const state: Import = {
+    tools,
+    options,
+    people,
+    imagined: new Map(),
+    imaginedNames: new Set(),
+    names: new Map(),
+  }
   const totals = { created: 0, updated: 0, unchanged: 0, conflict: 0, refused: 0 }
   let batch = new Map<string, ImportLine>()
   let renewAt = FIRST_RENEWAL
@@ -161,7 +170,7 @@ async function importLine(
     const { title, description, tags } = existing ?? {}
     const given = Object.entries(data.fields).filter(([, value]) => value !== undefined)
     const fields = { title, description, tags, ...Object.fromEntries(given) }
-    const input = validate(LinkUpdate, fields)
+    const input = withoutSlug(validate(LinkUpdate, fields), line.slug)
     if (line.name !== undefined) state.names.set(line.slug, line.name)
     if (existing !== undefined) return await compareLine(state, data.note, input, existing)
     const created = { ...NEW_LINK, ...input }
@@ -177,6 +186,13 @@ async function importLine(
   }
 }
 
+/** Aliases that don't name the slug again, as the API stores them. */
+function withoutSlug(input: LinkUpdate, slug: string): LinkUpdate {
+  const { aliases } = input
+  if (aliases === undefined) return input
+  return { ...input, aliases: aliases.filter((alias) => alias !== slug) }
+}
+
 function resultOf({ code, message }: Fault): LineResult {
   return { outcome: code === 'SLUG_CONFLICT' ? 'conflict' : 'refused', message }
 }
@@ -189,7 +205,7 @@ function timesOf(data: LinkData, now: Date) {
 }
 
 async function compareLine(
-  { tools, options, imagined }: Import,
+  { tools, options, imagined, imaginedNames }: Import,
   note: string,
   input: LinkUpdate,
   existing: ExistingLink,
@@ -203,7 +219,13 @@ async function compareLine(
   }
   if (options.dryRun) {
     const changed = { ...existing, ...input }
-    await tools.db.transaction((tx) => checkEdit(tx, tools, WRITER, existing, changed))
+    await tools.db.transaction(async (tx) => {
+      await checkEdit(tx, tools, WRITER, existing, changed)
+      const names = new Set(namesOf(changed)).difference(new Set(namesOf(existing)))
+      const taken = await takenOf(tx, [...names])
+      if (taken.size > 0 || !names.isDisjointFrom(imaginedNames)) throw slugTaken('aliases')
+    })
+    for (const name of namesOf(changed)) imaginedNames.add(name)
     imagined.set(existing.slug, changed)
   } else {
     await replaceLink(tools, await options.importer.user(), existing.id, input, tools.now())
@@ -216,7 +238,7 @@ async function compareLine(
  * about links without some of their aliases.
  */
 async function storeLinks(
-  { tools: { db, ownHosts, now }, options, imagined }: Import,
+  { tools: { db, ownHosts, now }, options, imagined, imaginedNames }: Import,
   links: readonly NewLink[],
 ) {
   const faults = new Map<string, Fault>()
@@ -227,12 +249,11 @@ async function storeLinks(
     try {
       const stored = await db.transaction(async (tx) => {
         for (const link of group) await refuseLoop(tx, ownHosts, WRITER, link)
-        if (options.dryRun) return await namesLeft(tx, group)
+        if (options.dryRun) return await namesLeft(tx, imaginedNames, group)
         return await addLinks(tx, group, options.importer.email, now())
       })
       const taken = new Set(group).difference(new Set(stored.created))
-      const fault = linksFault('SLUG_CONFLICT', 'slug already taken', 'slug')
-      for (const { slug } of taken) faults.set(slug, fault)
+      for (const { slug } of taken) faults.set(slug, slugTaken())
       for (const [slug, left] of Map.groupBy(stored.left, (row) => row.slug)) {
         const aliases = left.map(({ alias }) => alias).join(', ')
         notes.set(slug, `without ${aliases}, which other links have`)
@@ -247,16 +268,24 @@ async function storeLinks(
   return { faults, notes }
 }
 
-/** What `addLinks` would give, by the names that links have now. */
-async function namesLeft(tx: Executor, links: readonly NewLink[]) {
-  const names = links.flatMap(({ slug, aliases }) => [slug, ...aliases])
-  const rows = await q.listTakenNames(tx, { names, limit: names.length })
-  const taken = new Set(rows.map(({ name }) => name))
-  const created = links.filter(({ slug }) => !taken.has(slug))
-  const left = created.flatMap(({ slug, aliases }) =>
-    aliases.filter((alias) => taken.has(alias)).map((alias) => ({ slug, alias })),
-  )
+/** What `addLinks` would give. Notes the names that it would give to links. */
+async function namesLeft(tx: Executor, given: Set<string>, links: readonly NewLink[]) {
+  const stored = await takenOf(tx, links.flatMap(namesOf))
+  const isTaken = (name: string) => stored.has(name) || given.has(name)
+  const created = links.filter(({ slug }) => !isTaken(slug))
+  for (const { slug } of created) given.add(slug)
+  const left: { slug: string; alias: string }[] = []
+  for (const { slug, aliases } of created.toSorted(bySlug)) {
+    for (const alias of aliases) {
+      if (isTaken(alias)) left.push({ slug, alias })
+      else given.add(alias)
+    }
+  }
   return { created, left }
+}
+
+function bySlug(a: NewLink, b: NewLink): number {
+  return a.slug < b.slug ? -1 : 1
 }
 
 /**
@@ -264,7 +293,7 @@ async function namesLeft(tx: Executor, links: readonly NewLink[]) {
  * were left out, because other links have them.
  */
 async function addLinks(tx: Executor, links: readonly NewLink[], actor: string, at: Date) {
-  const sorted = links.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))
+  const sorted = links.toSorted(bySlug)
   const row = { links: sorted, actor, at, limit: sorted.length }
   const added = new Set((await q.addImportedLinks(tx, row)).map(({ slug }) => slug))
   const created = links.filter(({ slug }) => added.has(slug))

@@ -1,13 +1,13 @@
+import { createPieces, type CollectedText } from './pieces.ts'
+import { MAX_ROW_BYTES } from './rows.ts'
+
 /** A part of a stream of JSON texts: an item of a list, or the text around the items. */
-export interface JsonPart {
+interface JsonPart extends CollectedText {
   kind: 'item' | 'page'
-  text: string
-  /** Why it cannot be read. */
-  problem?: string
 }
 
-/** Links are far smaller, and so is what stands around their list. */
-const MAX_BYTES: Readonly<Record<JsonPart['kind'], number>> = { item: 2 ** 20, page: 2 ** 16 }
+/** What stands around a list of links is far smaller. */
+const MAX_PAGE_BYTES = 64 * 1024
 const MAX_DEPTH = 16
 
 const QUOTE = 0x22
@@ -27,12 +27,13 @@ type Place = 'plain' | 'string' | 'escaped'
 export async function* readItems(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<JsonPart> {
   /** The brackets around an item, outermost first. */
   let around: number[] = []
-  /** Of the item that is read; 0 outside. */
+  /** How many brackets of the item that is read are open; 0 outside of an item. */
   let depth = 0
   let place: Place = 'plain'
   /** The next comma separates items: it is left out of the page. */
   let endsItem = false
-  const pieces = { item: createPieces('item'), page: createPieces('page') }
+  const item = createPieces(MAX_ROW_BYTES)
+  const page = createPieces(MAX_PAGE_BYTES)
 
   for await (const chunk of chunks) {
     let from = 0
@@ -44,17 +45,17 @@ export async function* readItems(chunks: AsyncIterable<Uint8Array>): AsyncGenera
         if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth += 1
         else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth -= 1
         if (depth > 0) continue
-        pieces.item.add(chunk.subarray(from, at + 1))
-        yield pieces.item.take()
+        item.add(chunk.subarray(from, at + 1))
+        yield { kind: 'item', ...item.take() }
         from = at + 1
         endsItem = true
       } else if (byte === OPEN_OBJECT && around.at(-1) === OPEN_LIST) {
-        pieces.page.add(chunk.subarray(from, at))
+        page.add(chunk.subarray(from, at))
         from = at
         depth = 1
         endsItem = false
       } else if (byte === COMMA && endsItem) {
-        pieces.page.add(chunk.subarray(from, at))
+        page.add(chunk.subarray(from, at))
         from = at + 1
         endsItem = false
       } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
@@ -67,15 +68,16 @@ export async function* readItems(chunks: AsyncIterable<Uint8Array>): AsyncGenera
         endsItem = false
         around = around.slice(0, -1)
         if (around.length > 0) continue
-        pieces.page.add(chunk.subarray(from, at + 1))
+        page.add(chunk.subarray(from, at + 1))
         from = at + 1
-        yield pieces.page.take()
+        yield { kind: 'page', ...page.take() }
       }
     }
-    pieces[depth > 0 ? 'item' : 'page'].add(chunk.subarray(from))
+    const current = depth > 0 ? item : page
+    current.add(chunk.subarray(from))
   }
   if (depth > 0 || around.length > 0) yield ended('ends in the middle of an answer')
-  else if (!pieces.page.isBlank()) yield pieces.page.take()
+  else if (!page.isBlank()) yield { kind: 'page', ...page.take() }
 }
 
 function ended(problem: string): JsonPart {
@@ -83,37 +85,7 @@ function ended(problem: string): JsonPart {
 }
 
 function placeAfter(place: Place, byte: number): Place {
-  if (place === 'plain') return 'string'
-  if (place === 'escaped') return 'string'
+  if (place === 'plain' || place === 'escaped') return 'string'
   if (byte === BACKSLASH) return 'escaped'
   return byte === QUOTE ? 'plain' : 'string'
-}
-
-/** Collects the bytes of a part; of one that is too long only the length is kept. */
-function createPieces(kind: JsonPart['kind']) {
-  let pieces: Uint8Array[] = []
-  let size = 0
-  const limit = MAX_BYTES[kind]
-  return {
-    add(piece: Uint8Array) {
-      size += piece.length
-      if (size > limit) pieces = []
-      else if (piece.length > 0) pieces.push(piece)
-    },
-
-    isBlank: () => size <= limit && Buffer.concat(pieces).toString().trim() === '',
-
-    take(): JsonPart {
-      const bytes = Buffer.concat(pieces)
-      const isTooLong = size > limit
-      pieces = []
-      size = 0
-      if (isTooLong) return { kind, text: '', problem: `is longer than ${limit / 1024} KiB` }
-      try {
-        return { kind, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
-      } catch {
-        return { kind, text: '', problem: 'is not UTF-8' }
-      }
-    },
-  }
 }

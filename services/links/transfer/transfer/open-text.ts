@@ -1,4 +1,4 @@
-/** The first line tells the format and the separator; of a longer line, only so much is read for that. */
+/** How much of the first line is read at most to tell the format and the separator. */
 const HEAD_BYTES = 64 * 1024
 
 /** A file that is text: its beginning, and all its bytes as UTF-8. */

@@ -62,7 +62,7 @@ export function rowsBelow(
   }
 }
 
-/** Two columns of a header that are one here; undefined for a header without such. */
+/** The first column of a header that repeats an earlier one; undefined if none does. */
 export function repeatedColumn(columns: readonly string[]): string | undefined {
   const named = columns.filter((column) => column !== '')
   const folded = named.map(foldColumn)

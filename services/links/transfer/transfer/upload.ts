@@ -5,7 +5,7 @@ import type { Caller } from '../../people/users/groups.ts'
 import type { ColumnReport } from './columns.ts'
 import { readLinks } from './files.ts'
 import { importLinks, type ImportTools, type ImportTotals, type LineReport } from './import.ts'
-import type { ImportLine } from './records.ts'
+import type { ImportLine, LinkData } from './records.ts'
 
 /** What a file that is sent whole may have. The command takes larger ones. */
 export const MAX_FILE_BYTES = 1024 * 1024
@@ -123,7 +123,7 @@ function previewOf(report: LineReport, line: ImportLine | undefined, now: Date):
   }
 }
 
-function dataOf(line: ImportLine | undefined, now: Date): Partial<ReturnType<ImportLine['read']>> {
+function dataOf(line: ImportLine | undefined, now: Date): Partial<LinkData> {
   try {
     return line?.read(now) ?? {}
   } catch (error) {

@@ -4,6 +4,7 @@ import { shorten } from '../../../../kernel/markup.ts'
 import type { Log } from '../../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import type { Clock } from '../../../../kernel/time.ts'
+import { DAY_MS } from '../visits/visit-counts.ts'
 import { lookAt, REST_MS, type LookTools, type Outcome } from './look.ts'
 
 /** How often each address is checked. */
@@ -16,7 +17,6 @@ export interface HealthLoopOptions extends Omit<LookTools, 'signal'> {
 }
 
 const ROUND_MS = 1_000
-const DAY_MS = 24 * 3_600_000
 const INTERVAL_MS = { daily: DAY_MS, weekly: 7 * DAY_MS } as const
 
 /** Fewer than the look-ups of names that the system does at a time: others need some, too. */

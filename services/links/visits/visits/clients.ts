@@ -36,12 +36,9 @@ const PROGRAMS = [
   ['monitoring', /monitor|uptime/i],
 ] as const
 
-/** User agents of all other programs. */
-const BOTS = [
-  /(?<!cu)bot\b|crawl|spider|slurp|preview|externalhit|linkexpanding|embed|fetch|curl|wget/i,
-  /python|ruby|php|^node|undici|go-http|httpclient|java\/|okhttp|axios|whatsapp/i,
-  /headless|monitor|uptime|scan/i,
-]
+/** User agents of other programs; `Cubot` is a telephone. */
+const OTHER_PROGRAM =
+  /(?<!cu)bot\b|crawl|spider|preview|externalhit|linkexpanding|embed|headless|scan/i
 
 /** Browsers: most say that they are another one, too, so the order counts. */
 const BROWSERS = [
@@ -58,10 +55,10 @@ export function clientOf(userAgent: string): Client {
   if (userAgent === '') return { name: 'unnamed', kind: 'bot' }
   const preview = nameIn(PREVIEWS, userAgent)
   if (preview !== undefined) return { name: preview, kind: 'preview' }
-  const isProgram = BOTS.some((bot) => bot.test(userAgent))
-  return isProgram
-    ? { name: nameIn(PROGRAMS, userAgent) ?? 'other program', kind: 'bot' }
-    : { name: nameIn(BROWSERS, userAgent) ?? 'other', kind: 'human' }
+  const program = nameIn(PROGRAMS, userAgent)
+  if (program !== undefined) return { name: program, kind: 'bot' }
+  if (OTHER_PROGRAM.test(userAgent)) return { name: 'other program', kind: 'bot' }
+  return { name: nameIn(BROWSERS, userAgent) ?? 'other', kind: 'human' }
 }
 
 function nameIn(known: readonly (readonly [string, RegExp])[], userAgent: string) {

@@ -11,6 +11,7 @@ import { splitDatabaseUrl } from '../../../../kernel/database-url.ts'
 import { codeOf, type Log } from '../../../../kernel/log.ts'
 import { repeat, reportsTo, type Repeat } from '../../../../kernel/repeat.ts'
 import type { Clock } from '../../../../kernel/time.ts'
+import { DAY_MS } from './visit-counts.ts'
 
 // The most used links in a file, for a start while the database is out of reach. Lines of JSON: what
 // it is, then a link each; the last line is the checksum of those before.
@@ -50,9 +51,9 @@ const WRITE_MS = 45_000
 /** No write takes as long: an older unfinished file is of a process that has crashed. */
 const LEFT_BEHIND_MS = 3_600_000
 /** An older snapshot is not used: too many links may have been changed since. */
-const MAX_AGE_MS = 7 * 86_400_000
+const MAX_AGE_MS = 7 * DAY_MS
 
-/** Writes a snapshot now and then. */
+/** Writes a snapshot every 45 s; undefined where none is wanted. */
 export function startSnapshots({ db, clock, log, snapshot }: SnapshotOptions): Repeat | undefined {
   if (snapshot === undefined) return undefined
   const reports = reportsTo(

@@ -11,9 +11,6 @@ export interface VisitHeaders {
   'x-moz'?: string | string[] | undefined
 }
 
-/** Where visits came from, and with what. */
-export type Sources = ReturnType<typeof createSources>
-
 /** Without a referrer, from our own pages, and everything that is not counted by its name. */
 const DIRECT = 'direct'
 const SELF = 'self'

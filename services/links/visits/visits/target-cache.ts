@@ -5,15 +5,11 @@ import type { Target as TargetRow } from '../../../../db/links/visits/visits.ts'
 import { createBoundedMap, type BoundedMap } from '../../../../kernel/bounded-map.ts'
 import { Unavailable } from '../../../../kernel/fault.ts'
 import type { Metrics } from '../../../../kernel/metrics.ts'
+import { MAX_NAMESAKES } from '../../names/aliases/names.ts'
 import { foldName } from '../../names/links/slug.ts'
 import { prepareTarget, type Target } from '../../names/links/target.ts'
 import { createTallies, type OwnVisits, type Tally } from './tallies.ts'
-import {
-  createTargetReads,
-  MAX_NAMESAKES,
-  type ReadTarget,
-  type ReadTargets,
-} from './target-reads.ts'
+import { createTargetReads, type ReadTarget, type ReadTargets } from './target-reads.ts'
 
 /** A link as a visit needs it. */
 export interface KnownLink extends Target, TargetRow {

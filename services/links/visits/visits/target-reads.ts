@@ -1,7 +1,8 @@
-import { setImmediate as nextTick } from 'node:timers/promises'
+import { setImmediate as nextPass } from 'node:timers/promises'
 import type { Executor } from '../../../../db/client.ts'
 import { visitQueries as q, type NamedTarget } from '../../../../db/links/visits/visits.ts'
 import { Unavailable } from '../../../../kernel/fault.ts'
+import { MAX_NAMESAKES } from '../../names/aliases/names.ts'
 import type { OwnVisits, Tally, TallyOf } from './tallies.ts'
 
 /** A link by one of its names, with its visits up to now. */
@@ -21,15 +22,13 @@ interface Read {
 }
 
 /** What knows the visits of links that are read. */
-export interface ReadVisits {
+interface ReadVisits {
   own: OwnVisits
   tallyOf: TallyOf
 }
 
 /** Names of one statement, which then takes some milliseconds. */
 const MAX_NAMES = 256
-/** Names that differ in dashes only: of more, only some count. */
-export const MAX_NAMESAKES = 20
 const LIMITS = { namesakes: MAX_NAMESAKES, limit: MAX_NAMES * (MAX_NAMESAKES + 1) }
 
 /**
@@ -52,8 +51,8 @@ export function createTargetReads(
   }
 
   async function run() {
-    // What has arrived in this tick of the event loop goes into one statement.
-    await nextTick()
+    // What arrives in this pass of the event loop goes into one statement.
+    await nextPass()
     while (waiting.length > 0) {
       const reads = waiting.slice(0, MAX_NAMES)
       waiting = waiting.slice(MAX_NAMES)

@@ -128,8 +128,9 @@ export function encodePath(path: string): string {
 
 /**
  * Links that a visitor may see, similar to a text that is not a slug. First those with a name that
- * differs in dashes only. One letter may be wrong, missing or surplus, or two letters swapped. Or the slug begins with the text, or slug and title
- * have all its words. Links whose visits have ended are left out.
+ * differs in dashes only. One letter may be wrong, missing or surplus, or two letters swapped. Or
+ * the slug begins with the text, or slug and title have all its words. Links whose visits have
+ * ended are left out.
  */
 export async function suggestionsFor(
   db: Executor,
