@@ -17,7 +17,7 @@ const MAX_LENGTH = 60
  * The one of some words that was meant by another one: the same with a few letters wrong, its
  * beginning, or a word of the same meaning. Undefined if none is near.
  */
-export function closestTo(word: string, words: readonly string[]): string | undefined {
+function closestTo(word: string, words: readonly string[]): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
   const meaning = SAME_MEANING.find((group) => group.includes(word)) ?? []
   const same = words.find((known) => meaning.includes(known))

@@ -50,16 +50,16 @@ export type Reload =
   | { problem: string }
   | { applied: readonly string[]; waiting: readonly string[] }
 
-/** The time from one look at the environment file to the next. */
+/** How often the environment file is checked. */
 const LOOK_MS = 500
-/** The file is read so long after a change, unless the next look finds another one. */
+/** The file is read this long after a change, unless the next check finds another one. */
 const SETTLED_MS = 1.5 * LOOK_MS
 
 /**
- * Reads the configuration: flag over environment file over environment over credential over
- * file of the data directory over default. Throws `ConfigError` on an unknown or invalid value. The environment file is re-read
- * when it changes; a file that has become invalid is reported and changes nothing. A variable that
- * counts from the next start keeps its value until then.
+ * Reads the configuration: flag over environment file over environment over credential over file
+ * of the data directory over default. Throws `ConfigError` on an unknown or invalid value. The
+ * environment file is re-read when it changes; a file that has become invalid is reported and
+ * changes nothing. A variable that counts from the next start keeps its value until then.
  */
 export function openConfig<V extends Variables>(variables: V, options: ConfigOptions) {
   const { flags, environment } = options
@@ -227,7 +227,7 @@ function readValue(name: string, { read, form }: Variable<unknown>, text: string
     return read(text)
   } catch (error) {
     // The value is never quoted: a URL, a host or a command may hold a password.
-    throw new ConfigError(`${name} is not valid (${messageOf(error)}): ` + `expected ${form}`)
+    throw new ConfigError(`${name} is not valid (${messageOf(error)}): expected ${form}`)
   }
 }
 

@@ -14,6 +14,11 @@ export function readZone(text: string): string | undefined {
   }
 }
 
+/** Whether a text is the name of a time zone. */
+export function isZone(text: string): boolean {
+  return text !== '' && readZone(text) !== undefined
+}
+
 /** The accepted form of a day, in words. */
 export const DAY_FORM = 'a day such as 2027-01-31'
 

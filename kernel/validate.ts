@@ -211,7 +211,7 @@ export function validateQuery<S extends TObject>(schema: S, query: URLSearchPara
 }
 
 /** Refuses a parameter that takes one value and is given twice: of two, one would be ignored. */
-export function refuseRepeated(schema: TObject, query: URLSearchParams): void {
+function refuseRepeated(schema: TObject, query: URLSearchParams): void {
   for (const [name, property] of Object.entries<TSchema>(schema.properties)) {
     if (typeOf(property) === 'array' || query.getAll(name).length < 2) continue
     const { status, code } = wrongField(name, property, 'wrong')

@@ -111,7 +111,8 @@ async function serve(options: ServeOptions): Promise<number> {
   } catch (error) {
     // It was stopped before it was open.
     if (stop.signal.aborted && error === stop.signal.reason) return DONE
-    announcer.stopping()
+    // Also keeps a later signal from setting the timer.
+    beginStop()
     throw error
   } finally {
     clearTimeout(endInTime)

@@ -9,8 +9,8 @@ import type { Reply } from './reply.ts'
 import type { Route } from './router.ts'
 import type { Audience, Done, Page, Typed, View } from './view.ts'
 
-// What an endpoint declares, and the call that its handler gets. These are types alone: what is checked, and in
-// which order, stands in `call.ts`.
+// What an endpoint declares, and the call that its handler gets. These are types alone: what is
+// checked, and in which order, stands in `call.ts`.
 
 /** Who may call an endpoint. */
 export interface Access<App, Caller> {

@@ -71,7 +71,7 @@ function measuredKind(kind: Context['kind'], status: number) {
 }
 
 /** Log lines that any client can cause without end. */
-export type RepeatedLine = 'request' | 'unavailable'
+type RepeatedLine = 'request' | 'unavailable'
 
 /**
  * Whether a line may be written: one a second of each kind, so that a flood does not fill the

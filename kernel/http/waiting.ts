@@ -17,7 +17,7 @@ const MAX_BYTES = 16 * 1024 * 1024
 /** What Node makes of a request, beside the texts of its head: measured. */
 const OBJECT_BYTES = 1_700
 
-/** Node reads so much at once: no more of a body has come with its head. */
+/** Node reads this much at once: no more of a body has come with its head. */
 const READ_BYTES = 64 * 1024
 
 /** The requests of all listeners that were read and not yet begun, by their bytes. */

@@ -6,7 +6,7 @@ import { isIP, BlockList, type Server } from 'node:net'
  */
 export function isLocal(bound: string | { address: string } | null): boolean {
   if (bound === null || typeof bound === 'string') return true
-  return isLoopback(bound.address.replace(/^::ffff:(?=\d+\.)/, ''))
+  return isLoopback(unmapAddress(bound.address))
 }
 
 /**

@@ -5,6 +5,7 @@ import {
   isAlive,
   listProcesses,
   openFilesOf,
+  processIds,
   readProc,
 } from './proc.ts'
 
@@ -19,6 +20,7 @@ const MAX_SWEEPS = 200
 const PAUSE_MS = 25
 /** One sweep may miss a process that is just being created. */
 const CLEAR_SWEEPS = 2
+
 /**
  * Kills every process that carries a marker, with SIGKILL. Rejects if there are no file
  * descriptors left.
@@ -47,10 +49,15 @@ function isMarker(variable: string): boolean {
  * environment is found as long as its parent or its terminal session is.
  */
 function findMarked(isWanted: (variable: string) => boolean, except?: number): readonly number[] {
+  const carriers = new Set(
+    processIds().filter((pid) => pid !== except && environmentOf(pid).some(isWanted)),
+  )
+  // Mostly there are none. States are read only to find the descendants of carriers.
+  if (carriers.size === 0) return []
   const others = listProcesses().filter(({ pid, state }) => pid !== except && state !== 'Z')
   const found = new Set<number>()
   const sessions = new Set<number>()
-  let more = others.filter(({ pid }) => environmentOf(pid).some(isWanted))
+  let more = others.filter(({ pid }) => carriers.has(pid))
   while (more.length > 0) {
     for (const { pid, session } of more) {
       found.add(pid)

@@ -9,14 +9,19 @@ export function seesProcesses(): boolean {
   return existsSync('/proc/self/stat')
 }
 
+/** The ids of the processes of this machine. */
+export function processIds(): readonly number[] {
+  if (!seesProcesses()) return []
+  const names = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
+  return names.map(Number)
+}
+
 /** The processes of this machine. Of their states, `Z` has ended and waits for its parent. */
 export function listProcesses() {
-  if (!seesProcesses()) return []
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((name) => {
-      const [state = '', parent, , session] = statOf(Number(name))
-      return { pid: Number(name), state, parent: Number(parent), session: Number(session) }
+  return processIds()
+    .map((pid) => {
+      const [state = '', parent, , session] = statOf(pid)
+      return { pid, state, parent: Number(parent), session: Number(session) }
     })
     .filter(({ state }) => state !== '')
 }

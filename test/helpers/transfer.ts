@@ -22,12 +22,19 @@ export function seedStatements(size: SeedSize) {
   )
 }
 
-const TABLES = `
-select string_agg(format('select %L as name, count(*)::int as rows, sum((''x'' || left(md5(t::text), 15))::bit(60)::bigint)::text as sum
-                            from %I.%I t', n.nspname || '.' || c.relname, n.nspname, c.relname),
-                  ' union all ') || ' order by 1' as text
-  from pg_class c join pg_namespace n on n.oid = c.relnamespace
- where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind in ('r', 'v')`
+/** One text for all statements: each call of `query` starts the embedded engine once. */
+const CONTENTS = `
+set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1;
+create function pg_temp.contents() returns table (name text, rows int, sum text) language plpgsql as $$
+begin
+  return query execute (
+    select string_agg(format('select %L, count(*)::int, sum((''x'' || left(md5(t::text), 15))::bit(60)::bigint)::text
+                                from %I.%I t', n.nspname || '.' || c.relname, n.nspname, c.relname),
+                      ' union all ') || ' order by 1'
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname in ('audit', 'hooks', 'links', 'notices', 'ops') and c.relkind in ('r', 'v'));
+end $$;
+select * from pg_temp.contents()`
 
 const SEQUENCES = `
 select c.oid::regclass::text as name, nextval(c.oid)::text as next
@@ -37,9 +44,7 @@ select c.oid::regclass::text as name, nextval(c.oid)::text as next
 
 /** What each table and view holds: how many rows, and a sum over all their columns, which knows no order. */
 export async function contentsOf(backend: Backend, env: Env) {
-  const [made] = await backend.query(env, TABLES)
-  const text = `set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1; ${String(made?.['text'])}`
-  const results: readonly unknown[] = await backend.query(env, text)
+  const results: readonly unknown[] = await backend.query(env, CONTENTS)
   const rows: unknown = results.at(-1)
   if (!Array.isArray(rows)) throw new Error('the statements gave no rows at their end')
   return rows as readonly Row[]

@@ -3,7 +3,8 @@ import type { Beat } from '../../../../db/ops/watch/checks.ts'
 import { hashToken } from '../../../../kernel/tokens.ts'
 import { formatDuration, parseDuration } from '../../../../kernel/time.ts'
 import { redactLine } from '../../redact.ts'
-import { isZone, readCron, ZONE_FORM } from '../../../../kernel/cron.ts'
+import { readCron } from '../../../../kernel/cron.ts'
+import { isZone, ZONE_FORM } from '../../../../kernel/days.ts'
 import {
   defineCheck,
   failed,

@@ -12,7 +12,7 @@ import {
 } from '../../../../kernel/time.ts'
 import { field, parsed, withDefault } from '../../../../kernel/validate.ts'
 import { noteChange, type ChangeTools } from '../../../audit.ts'
-import { isZone, ZONE_FORM } from '../../../../kernel/cron.ts'
+import { isZone, ZONE_FORM } from '../../../../kernel/days.ts'
 import { EVERY_FORM, isEvery, occurrenceAt, type Occurrence } from './windows.ts'
 
 // Times in which failures are not told: from now on, or a maintenance window to come, once or every
