@@ -222,15 +222,18 @@ export const OPERATIONS: readonly Preset[] = [
         from: { host: SNS_HOST, path: /^\/SimpleNotificationService-[\w-]{1,128}\.pem$/ },
         versions: {
           member: 'SignatureVersion',
-          algorithms: { 1: 'rsa-sha1', 2: 'rsa-sha256' },
+          algorithms: new Map([
+            ['1', 'rsa-sha1'],
+            ['2', 'rsa-sha256'],
+          ]),
         },
         lines: {
           by: 'Type',
-          members: {
-            Notification: SNS_NOTIFICATION,
-            SubscriptionConfirmation: SNS_SUBSCRIPTION,
-            UnsubscribeConfirmation: SNS_SUBSCRIPTION,
-          },
+          members: new Map([
+            ['Notification', SNS_NOTIFICATION],
+            ['SubscriptionConfirmation', SNS_SUBSCRIPTION],
+            ['UnsubscribeConfirmation', SNS_SUBSCRIPTION],
+          ]),
         },
         subscription: {
           topic: 'TopicArn',
