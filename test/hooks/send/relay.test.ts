@@ -158,7 +158,7 @@ await t.test('a person sends an event once more', async (t) => {
   back.send(result(id))
   await until(async () => !(await waits()), 'the result')
 
-  t.match(await again('nobody'), { status: 404, text: /No forwarder has this name/ })
+  t.match(await again('nobody'), { status: 404, text: /There is no forwarder under this name/ })
   t.match(await again('once-more', 999_999), { status: 404 })
   t.notOk(await waits())
 })
