@@ -85,11 +85,7 @@ export async function sendAgain(tools: ChangeTools, name: string, event: number)
     if ((await q.sendAgain(tx, { name, event })) !== undefined) return
     const [known] = await q.listConnections(tx, { names: [name], limit: 1 })
     if (known === undefined) throw notFound(NO_FORWARDER)
-    throw new Fault(
-      409,
-      'CONFLICT',
-      'As many events as can be sent again wait for this forwarder already.',
-    )
+    throw new Fault(409, 'CONFLICT', `100 events wait for ${name} already; connect it first.`)
   })
 }
 
