@@ -73,7 +73,7 @@ async function byCertificate(
   const algorithm =
     versions === undefined
       ? scheme.algorithm
-      : versions.algorithms.get(stringOf(members[versions.member]) ?? '')
+      : new Map(Object.entries(versions.algorithms)).get(stringOf(members[versions.member]) ?? '')
   const signature = algorithm && signatureIn(value, { ...scheme, algorithm })
   if (algorithm === undefined || signature === undefined) return MALFORMED
   if (!isAddressOf(address, fetched.from)) return refused('certificate of another address')

@@ -63,10 +63,10 @@ export interface CertificateKey {
   /** A member, and the algorithm by its value, where the sender has several. */
   versions?: {
     member: string
-    algorithms: ReadonlyMap<string, 'rsa-sha256' | 'rsa-sha1'>
+    algorithms: Readonly<Record<string, 'rsa-sha256' | 'rsa-sha1'>>
   }
   /** Members that are signed as lines, for `{lines}`: by the value of the member `by`. */
-  lines?: { by: string; members: ReadonlyMap<string, readonly string[]> }
+  lines?: { by: string; members: Readonly<Record<string, readonly string[]>> }
   subscription?: Subscription
 }
 

@@ -65,7 +65,9 @@ function memberText(text: string, path: string): string {
 function linesText({ fetched }: Scheme, text: string): string {
   if (fetched?.kind !== 'certificate' || fetched.lines === undefined) return ''
   const body = parseObject(text) ?? {}
-  const names = fetched.lines.members.get(stringOf(body[fetched.lines.by]) ?? '') ?? []
+  const names =
+    new Map(Object.entries(fetched.lines.members)).get(stringOf(body[fetched.lines.by]) ?? '') ??
+    []
   const lines = names.map((name) => [name, memberAt(body, name)] as const)
   return lines
     .map(([name, value]) => (typeof value === 'string' ? `${name}\n${value}\n` : ''))

@@ -222,18 +222,15 @@ export const OPERATIONS: readonly Preset[] = [
         from: { host: SNS_HOST, path: /^\/SimpleNotificationService-[\w-]{1,128}\.pem$/ },
         versions: {
           member: 'SignatureVersion',
-          algorithms: new Map([
-            ['1', 'rsa-sha1'],
-            ['2', 'rsa-sha256'],
-          ]),
+          algorithms: { 1: 'rsa-sha1', 2: 'rsa-sha256' },
         },
         lines: {
           by: 'Type',
-          members: new Map([
-            ['Notification', SNS_NOTIFICATION],
-            ['SubscriptionConfirmation', SNS_SUBSCRIPTION],
-            ['UnsubscribeConfirmation', SNS_SUBSCRIPTION],
-          ]),
+          members: {
+            Notification: SNS_NOTIFICATION,
+            SubscriptionConfirmation: SNS_SUBSCRIPTION,
+            UnsubscribeConfirmation: SNS_SUBSCRIPTION,
+          },
         },
         subscription: {
           topic: 'TopicArn',
