@@ -66,7 +66,7 @@ const bearer = (text: string) => ({ Authorization: `Bearer ${text}` })
 const PLAIN = { 'Content-Type': 'text/plain; charset=UTF-8' }
 
 /** As a text it would be deeper than the stack. */
-const DEEP: unknown = JSON.parse('['.repeat(7_000) + ']'.repeat(7_000))
+const DEEP: unknown = JSON.parse('['.repeat(5_000) + ']'.repeat(5_000))
 
 const sendSns = (name: string, members: object) =>
   post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
