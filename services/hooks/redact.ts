@@ -25,7 +25,8 @@ export function isSensitiveName(name: string): boolean {
  * Values that are URLs may carry a secret in a parameter or, to a generic receiver, in their path.
  */
 const PARAMETER = /(?:^|[?&;#])([^=?&;#]*)=/g
-const END_OF_VALUE = /[&;#\s"']|$/
+/** A value in quotation marks, or up to what ends one: in a header `Link` that is `>`. */
+const VALUE = /^\s*(?:"(?:[^"\\]|\\.)*"?|'[^']*'?|[^&;#\s"'>]*)/
 const TOKEN_IN_PATH =
   /((?:\/webhooks\/(?:generic\/[^/?#\s]+|\d+)|\.slack\.com\/services\/\w+\/\w+)\/)[^/?#\s"']+/g
 
@@ -51,9 +52,10 @@ export function storedHeaders(raw: readonly string[], secret: readonly string[] 
 export function storedQuery(query: string): string | null {
   if (query === '') return null
   const parts = query.split('&').map((part) => {
-    const [[name = '', value = ''] = []] = [...new URLSearchParams(part)]
+    const [[name = '', value = ''] = []] = new URLSearchParams(part)
     const clean = isSensitiveName(name) ? REDACTED : redactUrlTokens(value)
-    return clean === value ? part : `${name}=${clean}`
+    // PostgreSQL stores no NUL, and the parameter is decoded.
+    return clean === value ? part : `${name}=${clean}`.replaceAll('\0', '\u{FFFD}')
   })
   return parts.join('&')
 }
@@ -97,7 +99,7 @@ function redactParameters(text: string): string {
     if (index < done || !isSensitiveName(words.split(/\s/).at(-1) ?? '')) continue
     const value = index + start.length
     clean += text.slice(done, value) + REDACTED
-    done = value + text.slice(value).search(END_OF_VALUE)
+    done = value + (VALUE.exec(text.slice(value))?.[0].length ?? 0)
   }
   return clean + text.slice(done)
 }

@@ -141,6 +141,17 @@ const ROWS: readonly Row[] = [
     'multipart, cut',
     (name) => `name: ${name}`,
   ),
+  row(
+    'multipart with more parts than are read, most of them without a name',
+    (name) =>
+      multipart(
+        ['name="name"', name],
+        ...Array.from({ length: 1_000 }, () => ['nameless', ''] as const),
+        ['name="n"', '1'],
+      ),
+    'multipart, cut',
+    (name) => `name: ${name}`,
+  ),
   row('gzip', (name) => encoded(json(name), gzipSync, 'gzip'), 'gzip'),
   row('deflate', (name) => encoded(json(name), deflateSync, 'deflate'), 'deflate'),
   row(
@@ -368,11 +379,19 @@ await t.test('the page of an event shows what was read, and what was sent', asyn
   for (const [type, text] of [
     ['application/xml', '<a><b></a></b></c>'],
     ['application/xml', '<a>'.repeat(50)],
+    ['application/xml', `<a ${'""'.repeat(90_000)}/>`],
     ['application/yaml', 'a:\n'.repeat(2_000)],
   ] as const) {
     const shown = await pageOf(await store(typed(type, text)))
     t.match(shown, '<pre class="payload"', `${text.slice(0, 9)} is shown as text`)
   }
+})
+
+await t.test('a row shows no title that is a list, however deep it is', async () => {
+  const deep = '['.repeat(7_500) + ']'.repeat(7_500)
+  const body = `{"repository":{"full_name":"a/b"},"issue":{"number":1,"title":${deep}}}`
+  const id = await store(typed(JSON_TYPE, body))
+  t.equal((await previewsOf({})).get(id), 'a/b · #1')
 })
 
 await t.test('a form and JSON are compared by their members', async (t) => {

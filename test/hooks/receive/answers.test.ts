@@ -88,6 +88,8 @@ await t.test("a GET's query is stored and shown without secrets", async (t) => {
   const { text } = await request(`${base}/log/${id}?tab=request`)
   t.match(text, /<code>GET <bdi>\/webhooks\/generic\/any\?a=1&amp;api_key=«redacted»/)
   t.match((await shown(base, id)).headers, { a: '1', api_key: '«redacted»', b: 'ü' })
+  await expectStatus(202, call('GET', `any?%00token=${hidden}`))
+  t.match(await newest(base), { query: '\u{FFFD}token=«redacted»' }, 'a NUL is not stored')
 })
 
 await t.test('a token opens other methods as it opens POST', async (t) => {

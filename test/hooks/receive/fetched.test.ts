@@ -65,6 +65,9 @@ const bearer = (text: string) => ({ Authorization: `Bearer ${text}` })
 
 const PLAIN = { 'Content-Type': 'text/plain; charset=UTF-8' }
 
+/** As a text it would be deeper than the stack. */
+const DEEP: unknown = JSON.parse('['.repeat(5_000) + ']'.repeat(5_000))
+
 const sendSns = (name: string, members: object) =>
   post(base, `generic/${name}`, JSON.stringify(members), PLAIN)
 
@@ -117,6 +120,9 @@ await t.test('Amazon SNS: both versions of its signature, and what is refused', 
     [snsMessage(other.key), 'altered body, or signed by another key'],
     [{ ...right, SignatureVersion: '1' }, 'altered body, or signed by another key'],
     [{ ...right, SignatureVersion: '3' }, 'signature malformed'],
+    [{ ...right, SignatureVersion: 'constructor' }, 'signature malformed'],
+    [{ ...right, SignatureVersion: DEEP }, 'signature malformed'],
+    [{ ...right, Type: 'constructor' }, 'altered body, or signed by another key'],
     [{ ...right, Signature: 'AAAA' }, 'signature malformed'],
     [unsigned, 'signature missing'],
     [snsMessage(certified.key, { TopicArn: `${TOPIC}-x` }), 'topic not named'],

@@ -158,9 +158,16 @@ await t.test('a person sends an event once more', async (t) => {
   back.send(result(id))
   await until(async () => !(await waits()), 'the result')
 
-  t.match(await again('nobody'), { status: 404, text: /No forwarder has this name/ })
+  t.match(await again('nobody'), { status: 404, text: /There is no forwarder under this name/ })
   t.match(await again('once-more', 999_999), { status: 404 })
   t.notOk(await waits())
+
+  back.close()
+  await back.closed
+  const many = await Promise.all(Array.from({ length: 101 }, (_, n) => send(`{"n":${n}}`)))
+  const last = many.pop()
+  for (const one of many) t.equal((await again('once-more', one)).status, 200)
+  t.match(await again('once-more', last), { status: 409, text: /100 events wait for once-more/ })
 })
 
 await t.test('bytes and headers', async (t) => {

@@ -4,6 +4,7 @@ import type { Database } from '../../../../db/client.ts'
 import { nullable } from '../../../../db/sql-file.ts'
 import { eventQueries, type RequestLine, StoredEvent } from '../../../../db/hooks/log/events.ts'
 import { notFound } from '../../../../kernel/fault.ts'
+import { parseJson } from '../../../../kernel/json.ts'
 import { type JsonNode, readJson } from './json-nodes.ts'
 import { headersByName, headersInOrder } from '../../receive/deliveries/stored-headers.ts'
 
@@ -132,12 +133,7 @@ const MAX_INDENTED = 2 * MAX_PARSED
  * long numbers. Null when the text is not JSON, or would become too long.
  */
 export function indentJson(text: string): string | null {
-  try {
-    JSON.parse(text)
-  } catch {
-    // SyntaxError: not JSON.
-    return null
-  }
+  if (parseJson(text) === undefined) return null
   let indented = ''
   let read = 0
   let depth = 0

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../../kernel/json.ts'
 import { memberFilter } from './filter.ts'
 
 /** A value of a JSON text, as it was sent: `JSON.parse` would round long numbers. */
@@ -29,16 +30,16 @@ interface JsonBounds {
  * Whole strings, brackets, separators, and the text between them. A string without an end extends
  * to the end of the text: searching for its end from each place would take quadratic time.
  */
-const TOKEN = /"(?:[^"\\]|\\[^])*"?|[{}[\],:]|[^\s{}[\],:"]+/g
+export const JSON_TOKEN = /"(?:[^"\\]|\\[^])*"?|[{}[\],:]|[^\s{}[\],:"]+/g
 
 /** Takes JSON text apart. Undefined for text that is not JSON, or has more than the bounds. */
 export function readJson(text: string, { nodes, depth }: JsonBounds): JsonNode | undefined {
-  if (!isJson(text)) return undefined
+  if (parseJson(text) === undefined) return undefined
   const root = containerOf('array', [])
   const open = [root]
   let count = 0
   let key: string | undefined
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const [token] of text.matchAll(JSON_TOKEN)) {
     const parent = open.at(-1) ?? root
     if (token === ',' || token === ':') continue
     if (token === '}' || token === ']') {
@@ -57,16 +58,6 @@ export function readJson(text: string, { nodes, depth }: JsonBounds): JsonNode |
     }
   }
   return root.members[0]?.node
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    // SyntaxError: not JSON.
-    return false
-  }
 }
 
 interface Container extends JsonNode {

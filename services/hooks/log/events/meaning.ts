@@ -6,6 +6,7 @@ import {
   stringOf,
   type JsonObject,
 } from '../../../../kernel/json.ts'
+import { JSON_TOKEN } from './json-nodes.ts'
 
 // What an event says in a few words, for a row of a list: "Globex", "€205.58", "open". The payload
 // is recognized by its shape: names of providers are chosen by operators.
@@ -95,7 +96,10 @@ function gitParts(value: JsonObject): Parts | undefined {
   }
   const about = [value['pull_request'], value['issue'], value['discussion']].find(isObject)
   const run = [value['workflow_run'], value['check_run'], value['release']].find(isObject)
-  const title = about === undefined ? nameOf(run) : `#${about['number']} ${about['title']}`
+  const title =
+    about === undefined
+      ? nameOf(run)
+      : `#${scalarText(about['number'])} ${scalarText(about['title'])}`
   const done = stringOf(objectOf(run)['conclusion']) ?? stringOf(action)
   return [repository, title, `${done?.replaceAll('_', ' ') ?? ''}${byText(sender)}`]
 }
@@ -134,8 +138,7 @@ function collect(value: JsonObject, depth: number, found: string[]): void {
   const members = Object.entries(value)
   for (const [name, member] of members) {
     if (found.length === MAX_PARTS) return
-    const isScalar = ['string', 'number', 'boolean'].includes(typeof member)
-    const text = String(isScalar ? member : '').trim()
+    const text = scalarText(member).trim()
     if (text === '' || SILENT.test(name) || UNREADABLE.test(text)) continue
     found.push(`${name}: ${text}`)
   }
@@ -145,7 +148,11 @@ function collect(value: JsonObject, depth: number, found: string[]): void {
   }
 }
 
-const TOKEN = /"(?:[^"\\]|\\[^])*"?|[{}[\],:]|[^\s{}[\],:"]+/g
+/** A text, a number or a word; empty for all else: a list as text could be deeper than the stack. */
+function scalarText(value: unknown): string {
+  return ['string', 'number', 'boolean'].includes(typeof value) ? String(value) : ''
+}
+
 const CLOSER: Readonly<Record<string, string>> = { '{': '}', '[': ']' }
 
 /** JSON whose end may be missing: what is whole of it, with its brackets closed. */
@@ -154,7 +161,7 @@ function readStart(text: string, isCut: boolean): unknown {
   const open: string[] = []
   let end = 0
   let closers = ''
-  for (const { 0: token, index } of text.matchAll(TOKEN)) {
+  for (const { 0: token, index } of text.matchAll(JSON_TOKEN)) {
     if (CLOSER[token] !== undefined) open.push(CLOSER[token])
     else if (token === '}' || token === ']') open.pop()
     // The text can be cut before a comma and behind an opened bracket.

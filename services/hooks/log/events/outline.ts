@@ -18,6 +18,8 @@ export interface OutlineLine {
 const MAX_CHARACTERS = 200_000
 const MAX_LINES = 1_000
 const MAX_DEPTH = 40
+/** Of one line, such as a tag with 100 attributes. */
+const MAX_PIECES = 201
 
 /** The lines of XML or YAML; undefined for other texts, and where there is too much. */
 export function outlineOf(
@@ -63,7 +65,9 @@ function xmlLines(text: string): readonly OutlineLine[] | undefined {
       closeElement(parent, shown, open.at(-1) ?? root)
       continue
     }
-    const line = lineOf(...xmlPieces(shown))
+    const pieces = xmlPieces(shown)
+    if (pieces.length > MAX_PIECES) return undefined
+    const line = lineOf(...pieces)
     parent.below.push(line)
     if (/^<[^!?/][^]*[^/]>$|^<\w>$/.test(shown)) open.push(line)
   }

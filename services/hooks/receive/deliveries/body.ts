@@ -20,13 +20,13 @@ export interface ReadBody {
 }
 
 /** What tells how to read a body. */
-export interface BodyHeaders {
+interface BodyHeaders {
   contentType: string | undefined
   contentEncoding: string | undefined
 }
 
 /** What the columns of an event hold; null of a body that is read as it was sent. */
-export interface StoredReading {
+interface StoredReading {
   reading: Buffer | null
   read_as: string | null
 }

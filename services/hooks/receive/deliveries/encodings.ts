@@ -12,7 +12,7 @@ import {
 // more comes out than may.
 
 /** A body without its encodings, or why it keeps them. */
-export type Decoded =
+type Decoded =
   | { bytes: Buffer; problem: undefined }
   | { bytes: undefined; problem: 'damaged' | 'oversized' | 'unsupported' }
 

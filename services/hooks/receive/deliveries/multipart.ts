@@ -25,13 +25,14 @@ export function readParts(body: Buffer, boundary: string) {
   const parts: Part[] = []
   const first = Buffer.from(`--${boundary}`)
   const delimiter = Buffer.from(`\n--${boundary}`)
-  let at = body.subarray(0, first.length).equals(first) ? 0 : body.indexOf(delimiter) + 1
-  if (at === 0 && !body.subarray(0, first.length).equals(first)) return { parts, isWhole: false }
-  for (;;) {
+  const beginsAtOnce = body.subarray(0, first.length).equals(first)
+  let at = beginsAtOnce ? 0 : body.indexOf(delimiter) + 1
+  if (at === 0 && !beginsAtOnce) return { parts, isWhole: false }
+  for (let count = 0; ; count++) {
     const start = at + first.length
     if (body.toString('latin1', start, start + 2) === '--') return { parts, isWhole: true }
     const head = headAt(body, start)
-    if (head === undefined || parts.length === MAX_PARTS) return { parts, isWhole: false }
+    if (head === undefined || count === MAX_PARTS) return { parts, isWhole: false }
     // The line break of an empty part is that of its head.
     const next = body.indexOf(delimiter, head.end - 1)
     const end = next === -1 ? body.length : next - (body[next - 1] === CR ? 1 : 0)

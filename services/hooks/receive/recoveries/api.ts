@@ -133,7 +133,7 @@ function limited(host: string, status: number, waitMs: number): Fault {
 }
 
 /** What an API did not do; `status` is its answer's. */
-export function apiFault(message: string, status = 502): Fault {
+function apiFault(message: string, status = 502): Fault {
   return new Fault(status, 'SENDER_API', message)
 }
 

@@ -29,7 +29,7 @@ export interface Look extends Pick<Search, 'isDryRun' | 'maxRefusals'> {
 }
 
 /** What a look needs. */
-export interface RecoveryTools extends Outbound {
+interface RecoveryTools extends Outbound {
   db: Database
   now: () => Date
 }

@@ -41,7 +41,7 @@ const MAX_PAGES = 200
 const PAGE = 50
 
 /** Which of some delivery ids of a provider the log does not have. */
-export type FindMissing = (provider: string, ids: readonly string[]) => Promise<readonly string[]>
+type FindMissing = (provider: string, ids: readonly string[]) => Promise<readonly string[]>
 
 /**
  * Finds the events that Stripe did not deliver and that the log does not have. Stripe documents no

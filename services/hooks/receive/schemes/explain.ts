@@ -5,7 +5,7 @@ import { TOKEN_HEADERS } from './secrets.ts'
 // Why deliveries were rejected, in words for operators. A reason is what the log of rejections keeps.
 
 /** What an operator may do about a kind of rejection. */
-export type Remedy = 'rotate' | 'enable' | 'set secret' | 'add' | 'none'
+type Remedy = 'rotate' | 'enable' | 'set secret' | 'add' | 'none'
 
 export interface Explanation {
   /** The probable cause, and where to look. */

@@ -14,6 +14,7 @@ import type { Fetched, KeySet, PublicKey } from './key-cache.ts'
 const TIMEOUT_MS = 5_000
 /** Of a certificate with its chain, or the keys of an issuer. */
 const MAX_BYTES = 128 * 1024
+
 /** The key in the certificate at an address. */
 export function certificateAt(source: string, address: string): KeySet {
   const url = new URL(address)

@@ -1,6 +1,6 @@
 import { createHash, verify } from 'node:crypto'
 import type { Expected } from '../../../../db/hooks/receive/providers.ts'
-import { isList, parseObject, type JsonObject } from '../../../../kernel/json.ts'
+import { isList, parseObject, stringOf, type JsonObject } from '../../../../kernel/json.ts'
 import { certificateAt, keyByPlaid, keysOfIssuer } from './fetched-keys.ts'
 import type { FetchedKeys, KeySet, PublicKey } from './key-cache.ts'
 import { isSignedBy, readKeyedJwt, type KeyedJwt } from './jwt.ts'
@@ -20,7 +20,7 @@ import {
 // before it is fetched, and what is signed is what is checked.
 
 /** What a delivery was verified with; null where the secret proves nothing. */
-export type FetchedVerification =
+type FetchedVerification =
   | { secret: 'current' | 'previous' | null; algorithm: Scheme['algorithm'] }
   | Unverified
 
@@ -70,14 +70,17 @@ async function byCertificate(
   const address = firstValue([fetched.at], head.headers, members)
   if (value === undefined || address === undefined) return MISSING
   const { versions, subscription } = fetched
-  const version = versions && String(members[versions.member])
-  const algorithm = version === undefined ? scheme.algorithm : versions?.algorithms[version]
+  const algorithm =
+    versions === undefined
+      ? scheme.algorithm
+      : new Map(Object.entries(versions.algorithms)).get(stringOf(members[versions.member]) ?? '')
   const signature = algorithm && signatureIn(value, { ...scheme, algorithm })
   if (algorithm === undefined || signature === undefined) return MALFORMED
   if (!isAddressOf(address, fetched.from)) return refused('certificate of another address')
   const key = await fetchedKeys.find(certificateAt(provider, address), '')
-  const unusable = key === undefined ? 'no certificate' : unusableAt(key, head.receivedAt)
-  if (key === undefined || unusable !== undefined) return refused(unusable ?? '')
+  if (key === undefined) return refused('no certificate')
+  const unusable = unusableAt(key, head.receivedAt)
+  if (unusable !== undefined) return refused(unusable)
   const fits = (secret: string): boolean => {
     const signed = signedTexts(scheme, { id: '', time: '' }, { ...head, text, body, secret })
     const hash = algorithm === 'rsa-sha1' ? 'sha1' : 'sha256'

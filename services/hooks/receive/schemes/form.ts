@@ -24,11 +24,11 @@ const SIGNED_FORM =
   'must be what is signed, such as {body}, {timestamp}.{body} or {id}.{timestamp}.{body}: ' +
   '{id} is followed by a full stop, and {body} comes last.'
 
+const TYPE_PATH = new RegExp(`^${PATH}$`, 'u')
 /**
  * A delivery id holds no full stop and a time only digits, so a signed text can be divided in one
  * way.
  */
-const TYPE_PATH = new RegExp(`^${PATH}$`, 'u')
 const SIGNED = /^[\w.:,;/|=+-]{0,32}(?:\{id\}\.)?(?:\{timestamp\}[^\w{}]?)?\{body\}$/
 
 const PREFIX_FORM = 'must be up to 64 letters, digits and signs, such as sha256=.'

@@ -83,14 +83,14 @@ export interface Subscription {
 }
 
 /** A bearer token of OpenID Connect, by a key of its issuer. */
-export interface OpenIdKey {
+interface OpenIdKey {
   kind: 'openid'
   /** The operator names the issuer when absent. */
   issuer?: string
 }
 
 /** A token with the SHA-256 of the body, by a key that Plaid's API gives for its id. */
-export interface PlaidKey {
+interface PlaidKey {
   kind: 'plaid'
   /** The address of the API's call. */
   address: string
@@ -168,7 +168,7 @@ export interface Preset {
 }
 
 /** A sender that proves itself by a token, which covers no byte: it is no signature. */
-export interface TokenScheme extends Places, Pick<Scheme, 'answer' | 'refusal' | 'handshake'> {
+interface TokenScheme extends Places, Pick<Scheme, 'answer' | 'refusal' | 'handshake'> {
   /** Headers with the token, beside the places where every token may be. */
   token: readonly string[]
 }

@@ -160,7 +160,7 @@ function refuseHeaders({ headers, sign_scheme }: SealedCredentials): void {
   if (names.length > MAX_HEADERS) {
     throw unprocessable(`headers must be ${MAX_HEADERS} at most.`, 'headers')
   }
-  const scheme = schemeNamed(sign_scheme ?? '')
+  const scheme = schemeNamed(sign_scheme)
   const taken = scheme && names.find((name) => signatureHeaders(scheme).includes(name))
   if (taken === undefined) return
   throw unprocessable(`headers must not have ${taken}: the signature is there.`, 'headers')

@@ -17,7 +17,7 @@ export interface Preset {
   topicOf?: (url: URL) => string | undefined
 }
 
-export const PRESET_NAMES = ['slack', 'discord', 'ntfy', 'teams'] as const
+const PRESET_NAMES = ['slack', 'discord', 'ntfy', 'teams'] as const
 type PresetName = (typeof PRESET_NAMES)[number]
 
 /** The preset of a name; undefined for the text of a template. */

@@ -1,7 +1,7 @@
 import type { Database } from '../../../../db/client.ts'
 import { forwarderQueries as q } from '../../../../db/hooks/send/forwarders.ts'
 import type { Channel } from '../../../../kernel/http/websocket.ts'
-import { notFound, unavailable } from '../../../../kernel/fault.ts'
+import { Fault, notFound, unavailable } from '../../../../kernel/fault.ts'
 import type { Metrics } from '../../../../kernel/metrics.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import { makeChange, type ChangeTools } from '../../../audit.ts'
@@ -74,8 +74,6 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
   }
 }
 
-const NOT_TAKEN = 'No forwarder has this name, or 100 events wait for it already.'
-
 /**
  * Has a forwarder get an event once more: at once if it is connected, to whatever instance, else
  * when it connects. Its position stays.
@@ -84,7 +82,10 @@ export async function sendAgain(tools: ChangeTools, name: string, event: number)
   const subject = `event ${event} to ${name}`
   const note = { service: 'hooks', action: 'event replay', subject } as const
   await makeChange(tools, note, async (tx) => {
-    if ((await q.sendAgain(tx, { name, event })) === undefined) throw notFound(NOT_TAKEN)
+    if ((await q.sendAgain(tx, { name, event })) !== undefined) return
+    const [known] = await q.listConnections(tx, { names: [name], limit: 1 })
+    if (known === undefined) throw notFound(NO_FORWARDER)
+    throw new Fault(409, 'CONFLICT', `100 events wait for ${name} already; connect it first.`)
   })
 }
 
@@ -93,9 +94,11 @@ export async function forgetForwarder(tools: ChangeTools, name: string): Promise
   const note = { service: 'hooks', action: 'forwarder forget', subject: name } as const
   await makeChange(tools, note, async (tx) => {
     if ((await q.removeForwarder(tx, { name })) !== undefined) return
-    throw notFound('There is no forwarder under this name.')
+    throw notFound(NO_FORWARDER)
   })
 }
+
+const NO_FORWARDER = 'There is no forwarder under this name.'
 
 function namesOf(sessions: ReadonlySet<Session>): readonly string[] {
   return [...new Set([...sessions].map(({ forwarder }) => forwarder.request.name))]

@@ -40,7 +40,7 @@ export interface Problem {
 }
 
 /** How one attempt differs from another. */
-export interface AttemptOptions {
+interface AttemptOptions {
   /** When it was signed. */
   at: Date
   /** True for a target that an operator vouches for. */
