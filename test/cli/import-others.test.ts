@@ -276,7 +276,7 @@ t.test('answers to an admin of kutt name owners', async (t) => {
   t.match(reports, [
     'of-ann created ',
     'of-bob created of go.example.org',
-    'refused names no owner; give one for such links',
+    'refused names no owner; give an owner for such links',
   ])
   t.match(await stored(shared), [{ owner: 'ann@example.com' }, { owner: 'bob@example.com' }])
 })

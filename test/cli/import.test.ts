@@ -150,7 +150,7 @@ t.test('each line is refused for its own reason, the others are taken', async (t
     [`bad-visibility,${x},,,,ann@example.com,open,,`]: 'refused visibility must be public',
     [`bad-append,${x},,,,ann@example.com,,yes,`]: 'refused append_path must be true or',
     [`bad-time,${x},,,,ann@example.com,,,yesterday`]: 'refused created_at must be a time',
-    [`no-owner,${x},,,,,,,`]: 'refused names no owner; give one for such links',
+    [`no-owner,${x},,,,,,,`]: 'refused names no owner; give an owner for such links',
     [`bad-owner,${x},,,,ann,,,`]: 'refused its owner "ann" is no e-mail address',
     [`unknown,${x},,,,ben@example.com,,,`]:
       'ben@example.com; let the import create users, or give an owner',

@@ -259,7 +259,7 @@ t.test('secrets of the built-in senders are set on the page, and need no restart
     const rotate = (fields: Fields) => formCall('/providers/payments/rotate', fields)
     const state = () => status(base, 'payments', second)
     await refuseAll(t, { service: 'hooks', base, state }, [
-      [rotate({}), 422, /The sender makes the secret of stripe: give it here/],
+      [rotate({}), 422, /The sender makes the secret of stripe: give it as the secret/],
       [rotate({ secret: 'short' }), 422, /must be 8 to 256 characters/],
       [rotate({ secret: first, rotated_at: '' }), 409, /was rotated since/],
       [{ ...rotate({}), call: 'POST /providers/payments/remove' }, 404],

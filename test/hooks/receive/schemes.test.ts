@@ -113,7 +113,10 @@ await t.test('what the page refuses names its field, and nothing is made', async
   const noSecret = /^The secret must be "whsec_" and then 24 to 64 bytes as base64\.$/
   const cases: readonly (readonly [Fields, RegExp])[] = [
     [{ ...signed, scheme: 'ebay' }, /^scheme must be the name of a sender, such as github/],
-    [{ ...signed, scheme: 'stripe' }, /^The sender makes the secret of stripe: give it here/],
+    [
+      { ...signed, scheme: 'stripe' },
+      /^The sender makes the secret of stripe: give it as the secret/,
+    ],
     [{ ...signed, scheme: 'discord', secret: 'x' }, /must be the public key .*64 hex digits/],
     [{ ...signed, scheme: 'github', secret: 'short' }, /must be 8 to 256 characters/],
     // The secrets are registered: the run fails when an answer repeats one.
@@ -156,7 +159,7 @@ await t.test('a secret that the sender made is taken, and may come from a file',
     [
       add('--scheme', 'slack'),
       1,
-      /^gatehouse: The sender makes the secret of slack: give it here/,
+      /^gatehouse: The sender makes the secret of slack: give it as the secret/,
     ],
     [{ ...stdin, input: '' }, 1, /^gatehouse: The secret must be 8 to 256 characters/],
   ])

@@ -262,7 +262,7 @@ function makeSecret(
   const box = secrets.box()
   if (box === undefined) throw unprocessable(NO_KEY, 'scheme')
   if (given === undefined && schemeNamed(scheme)?.isGiven) {
-    const message = `The sender makes the secret of ${scheme}: give it here.`
+    const message = `The sender makes the secret of ${scheme}: give it as the secret.`
     throw unprocessable(message, 'secret')
   }
   const text = given ?? makeSigningSecret(random, scheme ?? '')

@@ -98,7 +98,7 @@ type FindId = (email: string | undefined) => Promise<string | undefined>
 /** The user named as the owner of a link, else the owner of links without a known owner. */
 async function primaryOwner(text: string, otherwise: string | undefined, idOf: FindId) {
   if (text === '' && otherwise === undefined) {
-    throw badRequest('names no owner; give one for such links')
+    throw badRequest('names no owner; give an owner for such links')
   }
   const email = readEmail(text)
   const id = (await idOf(email)) ?? (await idOf(otherwise))
