@@ -25,7 +25,7 @@ export function seedStatements(size: SeedSize) {
 /** One text for all statements: each call of `query` starts the embedded engine once. */
 const CONTENTS = `
 set timezone = 'UTC'; set bytea_output = 'hex'; set extra_float_digits = 1;
-create function pg_temp.contents() returns table (name text, rows int, sum text) language plpgsql as $$
+create or replace function pg_temp.contents() returns table (name text, rows int, sum text) language plpgsql as $$
 begin
   return query execute (
     select string_agg(format('select %L, count(*)::int, sum((''x'' || left(md5(t::text), 15))::bit(60)::bigint)::text

@@ -157,7 +157,7 @@ await t.test('forwarders on the settings page', async (t) => {
        select 'code_host', 1, '[]', '', now()
          from generate_series(1, 1200)`,
     )
-    t.equal((await cards())['far']?.['Newer events'], '1000 or more')
+    t.equal((await cards())['far']?.['Newer events'], '1,000 or more')
   })
 })
 

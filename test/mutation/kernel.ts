@@ -20,7 +20,7 @@ export const KERNEL_FAULTS: readonly PlantedFault[] = [
     path: 'db/servers.ts',
     find: "row?.['transaction_read_only'] !== 'off'",
     replace: "row?.['transaction_read_only'] === ''",
-    test: 'test/faults/database-hosts.test.ts',
+    test: 'test/cli/check.test.ts',
   },
   {
     why: 'two connections may have one session',

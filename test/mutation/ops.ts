@@ -342,7 +342,7 @@ export const OPS_FAULTS: readonly PlantedFault[] = [
     path: 'services/ops/agent/sessions/supervisor.ts',
     find: 'await endMarked(marker).catch(',
     replace: 'await Promise.resolve(marker).catch(',
-    test: 'test/ops/agent/deadlines.test.ts',
+    test: 'test/ops/agent/probe.test.ts',
   },
   {
     why: 'a request to stop is not obeyed',

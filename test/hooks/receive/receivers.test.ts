@@ -225,6 +225,7 @@ await onPostgres(t, 'receivers', async (t, backend) => {
   await t.test('of several tokens the first place decides', async (t) => {
     await refused(t, [
       [sent(`generic/ci/${token}?token=${token}`, { ...bearer(wrong), ...header(token) }), 403],
+      [sent(`generic/ci?token=${token}`, header(wrong)), 403],
       [sent(`generic/ci/${token}?token=${wrong}`), 403],
       // An empty one decides too.
       [sent(`generic/ci/${token}`, bearer('')), 403],

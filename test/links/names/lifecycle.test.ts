@@ -1,3 +1,4 @@
+import postgres from 'postgres'
 import { t } from 'tap'
 import {
   HTMX,
@@ -123,9 +124,11 @@ await t.test(
     await until(async () => (await stored()) === 1, 'the first click to be written')
     const look = { method: 'HEAD' }
     await expectStatus(302, visit(base, '/thrice', look), 'HEAD is no visit')
+    const heard = await hear('links_changed')
     const led = []
     for (let n = 0; n < 4; n++) led.push(await leadsTo(base, '/thrice'))
     t.same(led, ['https://thrice.test/', 'https://thrice.test/', 410, 410])
+    await until(() => heard.includes('thrice'), 'all instances to be told of the last visit')
     const isOver = async () => (await visit(other.base, '/thrice', look)).status === 410
     await until(isOver, 'the other instance to hear of the last visit')
     t.equal(await stored(), 3)
@@ -140,8 +143,24 @@ await t.test(
     t.equal(await leadsTo(base, '/thrice'), 'https://thrice.test/', 'renewed')
     await limitTo(2)
     t.same(await usedUp(), ['thrice'], 'visits before the limit count')
+
+    // One instance may not have written its visits yet when the other one deletes the link.
+    const parted = await makeLink(ann, 'parted')
+    for (let n = 0; n < 20; n++) await leadsTo(other.base, '/parted')
+    await expectStatus(204, ann.api('DELETE', `/links/${parted.id}`))
+    const kept = `select (link ->> 'clicks')::int from links.deleted_links where id = '${parted.id}'`
+    await until(async () => (await value(kept)) === 20, 'visits of a deleted link')
   },
 )
+
+/** The payloads of a channel from now on. */
+async function hear(channel: string) {
+  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
+  t.teardown(() => sql.end())
+  const heard: string[] = []
+  await sql.listen(channel, (payload) => void heard.push(payload))
+  return heard
+}
 
 /** How often visits of these paths, all at once, were redirected. */
 async function redirectedOf(

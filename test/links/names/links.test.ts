@@ -335,6 +335,10 @@ await t.test('a deleted link comes back with all that it had', async (t) => {
   t.equal(await clicks(), 1, 'its clicks')
   t.same(slugsIn(await ann.text('/-/all?q=handbook')), ['returns'], 'the search finds it')
   await bob.api('DELETE', path)
+  const open = await makeLink(ann, 'open-returns', { tags: ['blue'] })
+  await expectStatus(204, ann.api('DELETE', `/links/${open.id}`))
+  await expectStatus(200, ann.api('POST', `/links/${open.id}/restore`))
+  t.match((await cyd.api('GET', '/tags')).text, '{"slug":"blue","link_count":1}')
   t.match(await ann.post(form), { status: 303, headers: { location: page } })
 })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { t } from 'tap'
 import { failedOutcome, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
 import { startScheduler } from '../../../services/ops/agent/sessions/scheduler.ts'
+import { processesWith } from '../../helpers/agents.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
 import {
@@ -167,6 +168,18 @@ await t.test('sessions of one probe', async (t) => {
       `select message from notices.notices where message like 'program%' and ended_at is null`,
     )
     t.same(rows, [{ message: 'program is good again: ended with 0' }], 'the beginning is over')
+  })
+
+  await t.test('what the program of a check leaves behind ends with the session', async (t) => {
+    const begun = join(await temporaryFolder(t, 'programs'), 'begun')
+    const long = `sleep ${400_000 + process.pid}.5`
+    const left = `setsid sh -c 'echo > ${begun}; exec ${long}' > /dev/null 2>&1 &`
+    const script = `${left} while [ ! -e ${begun} ]; do sleep 0.1; done`
+    await lookAt([{ type: 'command', name: 'leaves', argv: ['sh', '-c', script] }])
+    t.equal(await summaryOfLast(), 'All 1 checks of 1 services are good.')
+    const pids = processesWith(long)
+    pids.forEach((pid) => process.kill(pid, 'SIGKILL'))
+    t.same(pids, [])
   })
 
   await t.test('without checks nothing is called good', async (t) => {

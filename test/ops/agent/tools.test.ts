@@ -17,6 +17,7 @@ const within = (...names: readonly string[]) => join(folder, ...names)
 for (const name of ['repos/shop', 'listed', 'listed-not', 'outside']) {
   mkdirSync(within(name), { recursive: true })
 }
+mkdirSync(within('repos/faces'))
 writeFileSync(within('repos/shop/app.conf'), 'one\ntwo\nthree\nfour\n')
 writeFileSync(within('repos/shop/large.log'), `${'a line of text\n'.repeat(300_000)}the end`)
 writeFileSync(within('repos/shop/binary'), Uint8Array.of(1, 0, 2))
@@ -108,9 +109,9 @@ t.test('a long answer is not cut within a character', async (t) => {
   // Whatever stands before them, one of the two is cut within a pair.
   const names = ['faces-0', 'faces-1']
   for (const [at, name] of names.entries()) {
-    writeFileSync(within('repos', name), `${'x'.repeat(at)}${'😀'.repeat(10_000)}`)
+    writeFileSync(within('repos/faces', name), `${'x'.repeat(at)}${'😀'.repeat(10_000)}`)
   }
-  const answers = await use(...names.map((path): Call => ['read_file', { path }]))
+  const answers = await use(...names.map((name): Call => ['read_file', { path: `faces/${name}` }]))
   for (const answer of answers) {
     t.match(answer, /\n\(\d+ characters are cut off\)$/)
     t.ok(answer.isWellFormed())
@@ -148,7 +149,7 @@ t.test('list_files', async (t) => {
     ['list_files', { path: 'shop/app.conf' }],
   )
   t.same(answers, [
-    'inner.conf (link)\nlink.txt (link)\nloop (link)\nshop/\nway (link)',
+    'faces/\ninner.conf (link)\nlink.txt (link)\nloop (link)\nshop/\nway (link)',
     'app.conf\nbinary\nlarge.log',
     'notes.txt',
     'Error: That is no folder.',
