@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
 import { failedOutcome, type Outcome } from '../../../services/ops/agent/runners/runner.ts'
@@ -180,6 +180,19 @@ await t.test('sessions of one probe', async (t) => {
     const pids = processesWith(long)
     pids.forEach((pid) => process.kill(pid, 'SIGKILL'))
     t.same(pids, [])
+  })
+
+  await t.test('a crowd of programs: no more than 16 run at a time', async (t) => {
+    const folder = await temporaryFolder(t, 'crowd')
+    const count = `ls ${folder}/running | wc -l >> ${folder}/counts`
+    const script = `: > ${folder}/running/$$; ${count}; sleep 0.2; rm ${folder}/running/$$`
+    mkdirSync(join(folder, 'running'))
+    const argv = ['sh', '-c', script]
+    await lookAt(Array.from({ length: 50 }, (_, n) => ({ type: 'command', name: `c${n}`, argv })))
+    t.equal(await summaryOfLast(), 'All 50 checks of 1 services are good.')
+    const counts = readFileSync(join(folder, 'counts'), 'utf8').trim().split('\n').map(Number)
+    t.equal(counts.length, 50)
+    t.ok(Math.max(...counts) <= 16, `${Math.max(...counts)} at a time`)
   })
 
   await t.test('without checks nothing is called good', async (t) => {

@@ -2,6 +2,7 @@ import { checkQueries, type Change, type CheckState } from '../../../../db/ops/w
 import { memoryQueries } from '../../../../db/ops/agent/memories.ts'
 import { sessionQueries } from '../../../../db/ops/agent/sessions.ts'
 import { isFresh, MAX_STATES } from '../../watch/checks/health.ts'
+import { runSideBySide } from '../../watch/checks/slots.ts'
 import {
   listChecks,
   runListed,
@@ -60,7 +61,7 @@ async function probe(options: ProbeOptions, job: Job): Promise<Outcome> {
     known === undefined ? [] : [reported(job, known, now)],
   )
   const stale = parts.flatMap(({ one, known }) => (known === undefined ? [one] : []))
-  const ran = await Promise.all(stale.map((one) => run(options, job, one)))
+  const ran = await runSideBySide(stale, (one) => run(options, job, one))
   if (signal.aborted) return NO_OUTCOME
 
   await saveResults({ ...options, job }, ran)

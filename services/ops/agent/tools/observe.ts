@@ -1,4 +1,5 @@
 import * as Type from '../../../../kernel/schema.ts'
+import { runSideBySide } from '../../watch/checks/slots.ts'
 import { runListed, saveResults, STATE_WORDS, storedName } from '../../watch/checks/states.ts'
 import { nameOf } from '../../watch/checks/run.ts'
 import type { Operation, Service } from '../../watch/inventory/inventory.ts'
@@ -72,13 +73,16 @@ export const runCheckTool = defineTool({
       const missing = only === undefined ? 'no checks' : `no check "${only}"`
       return refused(`Service "${wanted}" has ${missing}.`)
     }
-    const results = await Promise.all(
-      checks.map(async (check) => {
-        const listed = { service: wanted, name: storedName(check, redact), check }
-        const result = await runListed(context, listed, job)
-        return { ...result, ...listed, called: nameOf(check) }
-      }),
-    )
+    const listed = checks.map((check) => ({
+      service: wanted,
+      name: storedName(check, redact),
+      called: nameOf(check),
+      check,
+    }))
+    const results = await runSideBySide(listed, async (one) => ({
+      ...(await runListed(context, one, job)),
+      ...one,
+    }))
     await saveResults(context, results)
     const lines = results.map(({ state, called, message, ms, check }) => {
       const runbook = state === 'ok' ? undefined : (check.runbook ?? service.runbook)

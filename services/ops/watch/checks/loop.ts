@@ -7,8 +7,8 @@ import type { Clock } from '../../../../kernel/time.ts'
 import { renewMutes } from '../mutes/mutes.ts'
 import { retriesOf } from './check.ts'
 import { beatHash } from './heartbeat.ts'
-import { NETWORK_TYPES, peerOf, runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
-import { createSlots, type Slots } from './slots.ts'
+import { NETWORK_TYPES, runCheck, timeoutOf, type Check, type CheckResult } from './run.ts'
+import { createPlaces } from './slots.ts'
 import {
   listChecks,
   runListed,
@@ -30,10 +30,6 @@ export type CheckLoop = ReturnType<typeof startCheckLoop>
 
 /** A check begins within a second of when it is due. */
 const ROUND_MS = 500
-/** How many checks wait for the network at a time, and for one peer. */
-const NETWORK = { max: 512, maxOfPeer: 32 }
-/** How many checks start programs or read this machine at a time. */
-const PROGRAMS = { max: 16, maxOfPeer: 16 }
 /** Checks of the network that a round takes. */
 const MAX_CLAIMED = 2_000
 /** Checks that are tried at a time. They take no place of those that are due. */
@@ -63,8 +59,7 @@ interface Rounds extends CheckLoopOptions {
   synced: string
   /** The checks that wait for a place or run, by id. */
   taken: Map<number, Taken>
-  network: Slots
-  programs: Slots
+  places: ReturnType<typeof createPlaces>
   /** How many are tried now. */
   tried: number
   /** Results that are not stored yet. */
@@ -95,8 +90,7 @@ export function startCheckLoop(options: CheckLoopOptions) {
     ...options,
     ...state,
     taken: new Map(),
-    network: createSlots(NETWORK),
-    programs: createSlots(PROGRAMS),
+    places: createPlaces(),
     known: none,
     heartbeats: none,
     lastRoundAt: clock.now(),
@@ -137,7 +131,11 @@ async function round(rounds: Rounds): Promise<void> {
   const claim = { now: clock.now(), seconds: CLAIM_S, network_types: NETWORK_TYPES }
   const claimed = [
     ...(await q.claimChecks(db, { ...claim, network: true, limit: MAX_CLAIMED })),
-    ...(await q.claimChecks(db, { ...claim, network: false, limit: rounds.programs.free() })),
+    ...(await q.claimChecks(db, {
+      ...claim,
+      network: false,
+      limit: rounds.places.freePrograms(),
+    })),
   ]
   // One that was added since the list was read: without it, it would run once its claim has lapsed.
   if (claimed.some((check) => !rounds.known.has(keyOf(check)))) await sync(rounds)
@@ -182,9 +180,7 @@ function take(rounds: Rounds, claimed: ClaimedCheck): void {
   }
   const taken = { listed, claimed }
   rounds.taken.set(claimed.id, taken)
-  const peer = peerOf(listed.check)
-  const slots = peer === undefined ? rounds.programs : rounds.network
-  slots.add({ peer: peer ?? '', run: () => runTaken(rounds, taken) })
+  rounds.places.add(listed.check, () => runTaken(rounds, taken))
 }
 
 function isSame(one: ListedCheck, other: ListedCheck): boolean {

@@ -1,3 +1,5 @@
+import { peerOf, type Check } from './run.ts'
+
 /** Work that waits for a place or has one. */
 interface Work {
   /** The peer that it connects to. */
@@ -5,19 +7,21 @@ interface Work {
   run: () => Promise<void>
 }
 
+/** How many checks wait for the network at a time, and for one peer. */
+const NETWORK = { max: 512, maxOfPeer: 32 }
+/** How many checks start programs or read this machine at a time. */
+const PROGRAMS = { max: 16, maxOfPeer: 16 }
+
 /** How much may run at a time, and how much of that for one peer. */
 interface Bounds {
   max: number
   maxOfPeer: number
 }
 
-/** Places for work that runs side by side. */
-export type Slots = ReturnType<typeof createSlots>
-
 /**
  * Runs work side by side within bounds. Work for one peer holds up no other peer. `run` must not reject.
  */
-export function createSlots({ max, maxOfPeer }: Bounds) {
+function createSlots({ max, maxOfPeer }: Bounds) {
   const waiting = new Map<string, Work[]>()
   const running = new Map<string, number>()
   let total = 0
@@ -55,4 +59,33 @@ export function createSlots({ max, maxOfPeer }: Bounds) {
     /** How much more can begin now, for different peers. */
     free: () => Math.max(0, max - total),
   }
+}
+
+/** Places for checks: of those that wait for the network, and of those that take this machine. */
+export function createPlaces() {
+  const network = createSlots(NETWORK)
+  const programs = createSlots(PROGRAMS)
+  return {
+    /** Runs it now, or when there is a place for such a check. `run` must not reject. */
+    add(check: Check, run: () => Promise<void>): void {
+      const peer = peerOf(check)
+      const slots = peer === undefined ? programs : network
+      slots.add({ peer: peer ?? '', run })
+    },
+    /** How many more checks that take this machine can begin now. */
+    freePrograms: programs.free,
+  }
+}
+
+/** What `run` finds of each check, in their order. Only so many run at a time as have places. */
+export function runSideBySide<T extends { check: Check }, R>(
+  checks: readonly T[],
+  run: (one: T) => Promise<R>,
+): Promise<R[]> {
+  const places = createPlaces()
+  const found = (one: T) =>
+    new Promise<R>((resolve, reject) => {
+      places.add(one.check, () => run(one).then(resolve, reject))
+    })
+  return Promise.all(checks.map(found))
 }
