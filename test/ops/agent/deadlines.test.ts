@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { createCliRunner } from '../../../services/ops/agent/runners/cli.ts'
 import { createModelRunner } from '../../../services/ops/agent/runners/model.ts'
@@ -47,10 +49,6 @@ function delta(content: string) {
   return `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content } }] })}\n\n`
 }
 
-async function said(id: number) {
-  return (await linesOf(id)).length
-}
-
 t.test('a session without a first output is timed out', async (t) => {
   agent.does(`setsid sleep ${long} & sleep ${long}\n`)
   const id = await start()
@@ -60,12 +58,15 @@ t.test('a session without a first output is timed out', async (t) => {
 })
 
 t.test('a session that never comes to an end is timed out', async (t) => {
-  agent.does('while :; do echo here; sleep 0.1; done\n')
+  const step = join(agent.folder, 'step')
+  agent.does(`while :; do cat ${step}; sleep 0.1; done\n`)
+  writeFileSync(step, 'step 0\n')
   const id = await start()
   for (let at = 0; at < 6; at++) {
-    const before = await said(id)
-    await until(async () => (await said(id)) > before, 'more output')
+    const hasSaid = async () => JSON.stringify(await linesOf(id)).includes(`step ${at}`)
+    await until(hasSaid, `output of step ${at}`)
     later(101)
+    writeFileSync(step, `step ${at + 1}\n`)
   }
   await timedOut(t, id, 'it took over 10 minutes')
 })
