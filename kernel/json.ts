@@ -41,6 +41,11 @@ export function memberAt(value: unknown, path: string | readonly string[]): unkn
   }, value)
 }
 
+/** What a table has under a name from outside, which may be that of a member of every object. */
+export function entryOf<T>(table: Readonly<Record<string, T>>, name: unknown): T | undefined {
+  return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined
+}
+
 /** The steps of a path; `a\.b` is one, `a.b`. */
 export function stepsOf(path: string): readonly string[] {
   if (!path.includes('\\')) return path.split('.')

@@ -1,6 +1,6 @@
 import { createHash, verify } from 'node:crypto'
 import type { Expected } from '../../../../db/hooks/receive/providers.ts'
-import { isList, parseObject, stringOf, type JsonObject } from '../../../../kernel/json.ts'
+import { entryOf, isList, parseObject, type JsonObject } from '../../../../kernel/json.ts'
 import { certificateAt, keyByPlaid, keysOfIssuer } from './fetched-keys.ts'
 import type { FetchedKeys, KeySet, PublicKey } from './key-cache.ts'
 import { isSignedBy, readKeyedJwt, type KeyedJwt } from './jwt.ts'
@@ -73,7 +73,7 @@ async function byCertificate(
   const algorithm =
     versions === undefined
       ? scheme.algorithm
-      : new Map(Object.entries(versions.algorithms)).get(stringOf(members[versions.member]) ?? '')
+      : entryOf(versions.algorithms, members[versions.member])
   const signature = algorithm && signatureIn(value, { ...scheme, algorithm })
   if (algorithm === undefined || signature === undefined) return MALFORMED
   if (!isAddressOf(address, fetched.from)) return refused('certificate of another address')

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { crc32 } from 'node:zlib'
-import { memberAt, parseObject, stringOf } from '../../../../kernel/json.ts'
+import { entryOf, memberAt, parseObject } from '../../../../kernel/json.ts'
 import type { Scheme } from './scheme.ts'
 
 /** What is signed beside the body: empty where the scheme has no such part. */
@@ -65,9 +65,7 @@ function memberText(text: string, path: string): string {
 function linesText({ fetched }: Scheme, text: string): string {
   if (fetched?.kind !== 'certificate' || fetched.lines === undefined) return ''
   const body = parseObject(text) ?? {}
-  const names =
-    new Map(Object.entries(fetched.lines.members)).get(stringOf(body[fetched.lines.by]) ?? '') ??
-    []
+  const names = entryOf(fetched.lines.members, body[fetched.lines.by]) ?? []
   const lines = names.map((name) => [name, memberAt(body, name)] as const)
   return lines
     .map(([name, value]) => (typeof value === 'string' ? `${name}\n${value}\n` : ''))

@@ -74,6 +74,8 @@ export async function openForwarders(options: SessionParts & { metrics: Metrics 
   }
 }
 
+const NO_FORWARDER = 'There is no forwarder under this name.'
+
 /**
  * Has a forwarder get an event once more: at once if it is connected, to whatever instance, else
  * when it connects. Its position stays.
@@ -97,8 +99,6 @@ export async function forgetForwarder(tools: ChangeTools, name: string): Promise
     throw notFound(NO_FORWARDER)
   })
 }
-
-const NO_FORWARDER = 'There is no forwarder under this name.'
 
 function namesOf(sessions: ReadonlySet<Session>): readonly string[] {
   return [...new Set([...sessions].map(({ forwarder }) => forwarder.request.name))]

@@ -61,7 +61,7 @@ function createSlots({ max, maxOfPeer }: Bounds) {
   }
 }
 
-/** Places for checks: of those that wait for the network, and of those that take this machine. */
+/** The places in which checks run: some for those that wait for the network, some for all others. */
 export function createPlaces() {
   const network = createSlots(NETWORK)
   const programs = createSlots(PROGRAMS)
@@ -72,12 +72,12 @@ export function createPlaces() {
       const slots = peer === undefined ? programs : network
       slots.add({ peer: peer ?? '', run })
     },
-    /** How many more checks that take this machine can begin now. */
+    /** How many more checks that start programs or read this machine can begin now. */
     freePrograms: programs.free,
   }
 }
 
-/** What `run` finds of each check, in their order. Only so many run at a time as have places. */
+/** Runs checks within these bounds, and gives what each of them found, in the same order. */
 export function runSideBySide<T extends { check: Check }, R>(
   checks: readonly T[],
   run: (one: T) => Promise<R>,
