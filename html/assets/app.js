@@ -45,8 +45,18 @@ export async function copyText(source) {
 function fill(button) {
   const input = document.getElementById(button.dataset.fill)
   input.value = button.value
-  input.dispatchEvent(new Event('input', { bubbles: true }))
+  sayTyped(input)
   input.focus()
+}
+
+function sayTyped(input) {
+  input.dispatchEvent(new Event('input', { bubbles: true }))
+}
+
+/** What was typed before the scripts were there is heard now. */
+function hearTyped() {
+  const { activeElement: field } = document
+  if (field.defaultValue !== undefined && field.value !== field.defaultValue) sayTyped(field)
 }
 
 export function element(name, text) {
@@ -325,9 +335,11 @@ document.addEventListener('htmx:error', ({ detail: { ctx } }) => {
 })
 document.addEventListener('htmx:config:request', holdPoll)
 document.addEventListener('visibilitychange', () => pollNow())
-// Once htmx is there. The server does not know the reader's zone before.
-document.addEventListener('DOMContentLoaded', () => {
+// htmx starts by a timeout that it asked for before this one. The server does not know the reader's
+// zone before.
+setTimeout(() => {
   pollNow((part) => part.dataset.zoned !== undefined && isElsewhere(part))
+  hearTyped()
 })
 
 document.addEventListener('keydown', ({ key, target }) => {

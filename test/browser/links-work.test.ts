@@ -231,6 +231,19 @@ await t.test('lists: search, filters, more, copy', async (t) => {
     await untilText(page.locator('#links-results .type a'), /\/wiki$/)
   })
 
+  await t.test('what was typed before the scripts came is searched for', async () => {
+    const typed = Promise.withResolvers<void>()
+    await page.route('**/htmx.js', async (route) => {
+      await typed.promise
+      await route.continue()
+    })
+    await page.goto(`${links.base}/-/`, { waitUntil: 'commit' })
+    await page.getByRole('searchbox').pressSequentially('KNOW')
+    typed.resolve()
+    await page.waitForURL(/q=KNOW/)
+    await page.unroute('**/htmx.js')
+  })
+
   await t.test('Enter opens the link of that name, else the first', async (t) => {
     for (const [typed, slug] of [
       ['n-1', 'n-10'],
