@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
+import { resolve } from 'node:path'
+import { hasCluster } from '../db/embedded/cluster.ts'
 import { migrate } from '../db/migrate.ts'
 import { openDatabase } from '../db/open.ts'
 import { refuseUnfitServer } from '../db/server.ts'
@@ -132,7 +134,9 @@ async function runWithDatabase(
     const code = await runRemotely(path, toArguments(parsed), output, input)
     if (code !== undefined) return code
   }
+  const isNew = url === undefined && !hasCluster(dataDirectory)
   await using database = await openDatabase({ url, dataDirectory }, log)
+  if (isNew) output.err(`gatehouse: ${newDatabaseText(dataDirectory)}`)
   const { db } = database
   if (url !== undefined) await refuseUnfitServer(db)
   const secrets = configuredSecrets(config, random)
@@ -145,6 +149,12 @@ async function runWithDatabase(
   const actor = { kind: 'command' } as const
   const tools = { db, actor, config, secrets, output, log, random, now, input }
   return await parsed.command.run(readCall(parsed), tools)
+}
+
+/** Somebody who meant the database of a service hears that this is not it. */
+function newDatabaseText(dataDirectory: string) {
+  const folder = resolve(dataDirectory)
+  return `made a new, empty database in ${folder}; to use another, set GATEHOUSE_DATA_DIR or DATABASE_URL`
 }
 
 /** Splits the command line into the flags of the configuration and everything else, in order. */

@@ -120,6 +120,14 @@ t.test('each command, typed wrong in five ways', async (t) => {
   t.notOk(existsSync(env.GATEHOUSE_DATA_DIR))
 })
 
+t.test('a command that had no database says that it made one', async (t) => {
+  const folder = await temporaryFolder(t)
+  const env = { GATEHOUSE_DATA_DIR: folder }
+  const line = `gatehouse: made a new, empty database in ${folder}; `
+  t.match(await runCli('user list', { env }), { code: 0, stderr: line })
+  t.notMatch(await runCli('user list', { env }), { stderr: line }, 'once')
+})
+
 t.test('without its server, its database or its address, a command says what to do', async (t) => {
   const { port } = await startReceiver(t)
   const away = await freePort()
