@@ -20,6 +20,7 @@ import { until } from '../helpers/until.ts'
 const NOT_RUN: Readonly<Record<string, string>> = {
   'npm ci': 'installs the repository; each run of the tests has done that',
   'npm test            #': 'is the suite itself, and others that take hours',
+  'cc -shared -fPIC': 'runs the suite at another time of day',
   'npm run incidents -- --model-url': 'needs a model; test/incidents plays the recorded answers',
   'openssl rand -base64 32 | sudo': 'changes the host; test/deploy/install.test.ts installs',
   "alias gatehouse='sudo": 'needs the installed service',

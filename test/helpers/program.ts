@@ -26,13 +26,7 @@ export type Env = Record<string, string>
 export type Exit = { code: number | null; signal: NodeJS.Signals | null }
 
 /** What a process of the product takes from the environment of the tests: measuring tools, and a clock that is set. */
-const INHERITED = [
-  'NODE_COMPILE_CACHE',
-  'NODE_V8_COVERAGE',
-  'LD_PRELOAD',
-  'FAKETIME',
-  'FAKETIME_DONT_FAKE_MONOTONIC',
-]
+const INHERITED = ['NODE_COMPILE_CACHE', 'NODE_V8_COVERAGE', 'LD_PRELOAD', 'CLOCK_OFFSET']
 
 /**
  * Starts the product (`node server.ts`, or `program`) with `args` in the repository's root. Its
