@@ -198,7 +198,10 @@ await t.test('16 clients create links, with a token that was never seen', async 
     while (unanswered.size > 0 || made < 100) {
       const slug = `made-${made++}`
       const body = { slug, url: `https://${slug}.test/`, tags: TAGS }
-      statuses.add((await api('POST', '/links', body)).status)
+      const { status } = await api('POST', '/links', body)
+      // A machine that stands still for seconds is busy: the client asks again.
+      if (status === 503) continue
+      statuses.add(status)
       unanswered.delete(client)
     }
   }
