@@ -3,8 +3,8 @@
 select pg_advisory_xact_lock(7203007);
 
 -- name: addNotice
--- Adds a notice. With a key it tells of something that lasts; it is empty if that has a notice already, so that of several
--- instances one tells of it.
+-- Adds a notice. With a key it tells of something that lasts. Empty if that has a notice already: of several instances
+-- one tells of it.
 insert into notices.notices (service, level, message, site, path, session_id, created_at, key, about_target)
 values (:service, :level, :message, :site, :path, :session, :now, :key, :about_target)
 on conflict (key) where ended_at is null do nothing
@@ -110,6 +110,8 @@ select exists (select
                 where s.target = :target
                   and s.sent_at is null
                   and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
+                  and n.ended_at is null
+                  and (s.number <= 0 or n.acknowledged_at is null)
                   and not exists (select
                                     from notices.paces p
                                    where p.target = s.target
@@ -173,8 +175,9 @@ on conflict (target, stage) do update
    set next_at = excluded.next_at, alone = excluded.alone, incident = excluded.incident;
 
 -- name: finishSends
--- Null for the problem of what was sent. A target that was removed meanwhile does not fail, and what another instance has
--- sent meanwhile stays sent. After a failure nothing is tried before :next_at, for which its receiver may have asked.
+-- Notes that these were sent, or the :problem. A target that was removed meanwhile does not fail, and what another
+-- instance has sent meanwhile stays sent. After a failure nothing is tried before :next_at, for which its receiver may
+-- have asked.
 with finished as (
   update notices.sends s
      set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
@@ -372,7 +375,7 @@ select t.target, f.since as failing_since,
  limit :limit;
 
 -- name: listSends
--- What each target got of a notice, reminders last.
+-- What each target got of a notice, the newest reminders first.
 select target, number, attempts, sent_at, problem
   from notices.sends
  where notice_id = :notice

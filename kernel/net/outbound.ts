@@ -53,7 +53,10 @@ export type ResolveName = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** Connections to the targets of one caller. */
+/**
+ * Connections to the targets of one caller. Only for what may arrive twice: a request that a kept
+ * one ends without an answer is sent again.
+ */
 export type Connections = ReturnType<typeof keepConnections>
 
 /**
@@ -185,7 +188,8 @@ function exchange(
     })
     outgoing.on('error', (error) => {
       if (answered) return
-      // The target closed a kept connection while the request was on its way.
+      // Mostly the target closed an idle connection before it saw the request. Its receiver knows a
+      // second copy by its `Idempotency-Key`.
       const stale = outgoing.reusedSocket && codeOf(error) === 'ECONNRESET'
       if (stale) resolve(exchange(request, options, elapsed))
       else reject(error)
