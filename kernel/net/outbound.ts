@@ -54,8 +54,8 @@ export type ResolveName = (
 ) => void
 
 /**
- * Connections to the targets of one caller. Only for what may arrive twice: a request that a kept
- * one ends without an answer is sent again.
+ * Connections to the targets of one caller. Only for what may arrive twice: where a kept one ends
+ * without an answer, the request is sent again, once.
  */
 export type Connections = ReturnType<typeof keepConnections>
 
@@ -188,10 +188,10 @@ function exchange(
     })
     outgoing.on('error', (error) => {
       if (answered) return
-      // Mostly the target closed an idle connection before it saw the request. Its receiver knows a
-      // second copy by its `Idempotency-Key`.
+      // Mostly the target closed an idle connection before it saw the request. Other kept ones may
+      // be as old, so it goes on a connection of its own.
       const stale = outgoing.reusedSocket && codeOf(error) === 'ECONNRESET'
-      if (stale) resolve(exchange(request, options, elapsed))
+      if (stale) resolve(exchange(request, { ...options, agent: false }, elapsed))
       else reject(error)
     })
     outgoing.on('close', () => {
