@@ -67,20 +67,24 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Plans reminders of failures that last, until somebody acknowledges them.
+-- Plans reminders of failures that last, until somebody acknowledges them. The sends are looked up one by one: few
+-- notices last, and the planner expects so many that it would read all sends.
 insert into notices.sends (notice_id, target, number, next_at)
-select s.notice_id, s.target, s.number + 1, :now
+select n.id, t.name, newest.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)
-  join notices.sends s on s.target = t.name and s.sent_at <= :now::timestamptz - t.remind_s * interval '1 s'
-  join notices.notices n on n.id = s.notice_id
+ cross join notices.notices n
+ cross join lateral (
+       select number, sent_at
+         from notices.sends
+        where notice_id = n.id
+          and target = t.name
+        order by number desc
+        limit 1
+       ) newest
  where n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is null
-   and not exists (select
-                     from notices.sends l
-                    where l.notice_id = s.notice_id
-                      and l.target = s.target
-                      and l.number > s.number)
+   and newest.sent_at <= :now::timestamptz - t.remind_s * interval '1 s'
 on conflict do nothing;
 
 -- name: planAcknowledgements
@@ -92,6 +96,7 @@ select s.notice_id, s.target, -1, :now
  where s.target in (select jsonb_array_elements_text(:targets::jsonb))
    and s.number = 0
    and s.sent_at is not null
+   and n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is not null
    and not exists (select
