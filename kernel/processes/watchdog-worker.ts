@@ -46,7 +46,7 @@ function look() {
     if (silentMs >= TOLD_MS) note(silentMs)
   }
   if (silentMs >= endAfterMs) {
-    log.error('ended, because the thread was silent', { ms: silentMs, ...lastBegun() })
+    log.error('ended, because the thread was silent', { ...lastBegun(), ms: silentMs })
     log.flush()
     process.kill(process.pid, 'SIGKILL')
   }
