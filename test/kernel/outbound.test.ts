@@ -189,7 +189,7 @@ t.test('a request that kept connections end is sent twice at most', async (t) =>
   const receiver = await startReceiver(t, (_, response) => {
     if (waiting.length < 3) return void waiting.push(() => response.end('an answer'))
     received += 1
-    // As after a restart of the target: of no connection it knows that it was kept.
+    // As after a restart of the target, which knows none of the kept connections.
     response.destroy()
   })
   const connections = keepConnections(3)

@@ -230,7 +230,7 @@ t.test('a search reads only the events that its filters leave', async (t) => {
     const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
     t.same(ids, found, query)
   }
-  // Nor does the last event of a provider cost more, if it never had one.
+  // Nor does the list of providers read the log: three of them never had an event.
   t.equal((await request(`${hooks}/api/v1/providers`)).status, 200)
   // Sessions pass their figures on when they end.
   await stop()
