@@ -167,7 +167,7 @@ function inside(schema: Members, show: (schema: Members) => Members) {
   return shorter(shown)
 }
 
-/** `anyOf` of constants as `enum`, and "this or null" as a list of types. */
+/** The type of an `enum` of texts, and "this or null" as a list of types. */
 function shorter({ anyOf, ...rest }: Members) {
   if (!Array.isArray(anyOf)) {
     const { enum: values } = rest
@@ -175,9 +175,6 @@ function shorter({ anyOf, ...rest }: Members) {
     return texts ? { type: 'string', ...rest } : { ...rest }
   }
   const parts = anyOf as readonly Members[]
-  if (parts.every((part) => typeof part['const'] === 'string')) {
-    return { ...rest, type: 'string', enum: parts.map((part) => part['const'] ?? null) }
-  }
   const [first = {}, second = {}] = parts
   if (parts.length === 2 && second['type'] === 'null' && typeof first['type'] === 'string') {
     if (!('enum' in first)) return { ...rest, ...first, type: [first['type'], 'null'] }

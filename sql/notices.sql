@@ -3,8 +3,8 @@
 select pg_advisory_xact_lock(7203007);
 
 -- name: addNotice
--- Adds a notice. With a key it tells of something that lasts; it is empty if that has a notice already, so that of several
--- instances one tells of it.
+-- Adds a notice. With a key it tells of something that lasts. Empty if that has a notice already: of several instances
+-- one tells of it.
 insert into notices.notices (service, level, message, site, path, session_id, created_at, key, about_target)
 values (:service, :level, :message, :site, :path, :session, :now, :key, :about_target)
 on conflict (key) where ended_at is null do nothing
@@ -67,20 +67,24 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Plans reminders of failures that last, until somebody acknowledges them.
+-- Plans reminders of failures that last, until somebody acknowledges them. The sends are looked up one by one: few
+-- notices last, and the planner expects so many that it would read all sends.
 insert into notices.sends (notice_id, target, number, next_at)
-select s.notice_id, s.target, s.number + 1, :now
+select n.id, t.name, newest.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)
-  join notices.sends s on s.target = t.name and s.sent_at <= :now::timestamptz - t.remind_s * interval '1 s'
-  join notices.notices n on n.id = s.notice_id
+ cross join notices.notices n
+ cross join lateral (
+       select number, sent_at
+         from notices.sends
+        where notice_id = n.id
+          and target = t.name
+        order by number desc
+        limit 1
+       ) newest
  where n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is null
-   and not exists (select
-                     from notices.sends l
-                    where l.notice_id = s.notice_id
-                      and l.target = s.target
-                      and l.number > s.number)
+   and newest.sent_at <= :now::timestamptz - t.remind_s * interval '1 s'
 on conflict do nothing;
 
 -- name: planAcknowledgements
@@ -92,6 +96,7 @@ select s.notice_id, s.target, -1, :now
  where s.target in (select jsonb_array_elements_text(:targets::jsonb))
    and s.number = 0
    and s.sent_at is not null
+   and n.key is not null
    and n.ended_at is null
    and n.acknowledged_at is not null
    and not exists (select
@@ -110,6 +115,8 @@ select exists (select
                 where s.target = :target
                   and s.sent_at is null
                   and (s.next_at <= :now or s.next_at > :now::timestamptz + interval '61 minutes')
+                  and n.ended_at is null
+                  and (s.number <= 0 or n.acknowledged_at is null)
                   and not exists (select
                                     from notices.paces p
                                    where p.target = s.target
@@ -173,8 +180,9 @@ on conflict (target, stage) do update
    set next_at = excluded.next_at, alone = excluded.alone, incident = excluded.incident;
 
 -- name: finishSends
--- Null for the problem of what was sent. A target that was removed meanwhile does not fail, and what another instance has
--- sent meanwhile stays sent. After a failure nothing is tried before :next_at, for which its receiver may have asked.
+-- Notes that these were sent, or the :problem. A target that was removed meanwhile does not fail, and what another
+-- instance has sent meanwhile stays sent. After a failure nothing is tried before :next_at, for which its receiver may
+-- have asked.
 with finished as (
   update notices.sends s
      set sent_at = case when :problem::text is null then :now::timestamptz end, problem = :problem
@@ -372,7 +380,7 @@ select t.target, f.since as failing_since,
  limit :limit;
 
 -- name: listSends
--- What each target got of a notice, reminders last.
+-- What each target got of a notice, the newest reminders first.
 select target, number, attempts, sent_at, problem
   from notices.sends
  where notice_id = :notice

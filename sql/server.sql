@@ -12,6 +12,7 @@ select current_setting('server_version') as version,
        end as trigrams
 
 -- name: readClock
+-- The database's clock, which all instances share.
 select clock_timestamp() as at
 
 -- name: readSession

@@ -38,15 +38,16 @@ export type Contents = Static<typeof Contents>
 
 const Header = Type.Object({
   ...Contents.properties,
-  /** Size of the compressed rows; the checksum is theirs, too. */
+  /** Size and checksum of the compressed rows. */
   bytes: Type.Integer({ minimum: 0 }),
   sha256: Type.String(),
 })
 type Header = Static<typeof Header>
 
 /**
- * Writes a backup. Its first line has the format and a checksum of the second one, which is the table of contents in JSON. All rows follow, one a line, compressed by zstd. The file gets its name when all of it
- * is on the disk. `contents` is called after the last row.
+ * Writes a backup. Its first line has the format and a checksum of the second one, which is the
+ * table of contents in JSON. All rows follow, one a line, compressed by zstd. The file gets its
+ * name when all of it is on the disk. `contents` is called after the last row.
  *
  * @returns its size in bytes.
  */

@@ -99,7 +99,7 @@ const readResource: Method = async (server, params) => {
     : { result: { contents }, freshMs: 0 }
 }
 
-/** What reads the resource of a URI; undefined where none may have it. */
+/** What reads the resource of a URI; undefined where no resource can have it. */
 function readerOf({ resources, templates }: McpServer, uri: string) {
   const listed = resources.find((candidate) => candidate.uri === uri)
   if (listed !== undefined) return listed.read

@@ -53,7 +53,10 @@ export type ResolveName = (
   callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void
 
-/** Connections to the targets of one caller. */
+/**
+ * Connections to the targets of one caller. Only for what may arrive twice: where a kept one ends
+ * without an answer, the request is sent again, once.
+ */
 export type Connections = ReturnType<typeof keepConnections>
 
 /**
@@ -185,9 +188,10 @@ function exchange(
     })
     outgoing.on('error', (error) => {
       if (answered) return
-      // The target closed a kept connection while the request was on its way.
+      // Mostly the target closed an idle connection before it saw the request. Other kept ones may
+      // be as old, so it goes on a connection of its own.
       const stale = outgoing.reusedSocket && codeOf(error) === 'ECONNRESET'
-      if (stale) resolve(exchange(request, options, elapsed))
+      if (stale) resolve(exchange(request, { ...options, agent: false }, elapsed))
       else reject(error)
     })
     outgoing.on('close', () => {

@@ -30,7 +30,7 @@ function write(text: string) {
 function lastBegun() {
   const text = Buffer.from(begun.slice(0, numbers[NUMBER.begunBytes])).toString()
   const [what = '', requestId = ''] = text.split('\n')
-  return { what, requestId }
+  return { last_begun: what, request_id: requestId === '' ? undefined : requestId }
 }
 
 /** Counts time in its own ticks, because a suspended machine or a stopped process has no ticks. */
@@ -42,22 +42,11 @@ function look() {
     silentMs = 0
   } else {
     silentMs += TICK_MS
-    if (silentMs === TOLD_MS) {
-      const { what, requestId } = lastBegun()
-      log.warn('the thread is silent', {
-        last_begun: what,
-        request_id: requestId === '' ? undefined : requestId,
-      })
-    }
+    if (silentMs === TOLD_MS) log.warn('the thread is silent', lastBegun())
     if (silentMs >= TOLD_MS) note(silentMs)
   }
   if (silentMs >= endAfterMs) {
-    const { what, requestId } = lastBegun()
-    log.error('ended, because the thread was silent', {
-      ms: silentMs,
-      last_begun: what,
-      request_id: requestId === '' ? undefined : requestId,
-    })
+    log.error('ended, because the thread was silent', { ...lastBegun(), ms: silentMs })
     log.flush()
     process.kill(process.pid, 'SIGKILL')
   }

@@ -97,7 +97,7 @@ async function nowView(
   const { db, config } = ops
   const [running, [last], summary, pause, waits, spend, days] = await Promise.all([
     q.findRunning(db, {}),
-    q.listSessions(db, { offset: 0, limit: 1 }),
+    q.listSessions(db, { status: null, trigger: null, offset: 0, limit: 1 }),
     q.findSummary(db, {}),
     readPause(db),
     readWaits(db, ops, now),

@@ -161,7 +161,6 @@ t.test('a list is bounded by its own limit, or by what it counts', async (t) => 
     'endReplayJobs',
     'cancelReplayJobs',
     'giveUpEvents',
-    'saveCheckStates',
     'listMigrations',
     'listTransferTables',
     'listOwners',

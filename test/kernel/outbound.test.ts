@@ -183,6 +183,26 @@ t.test('kept connections serve targets that are trusted alike, and are replaced'
   t.match(await send(name, { ...kept, trusted: false }, local), { kind: 'refused' })
 })
 
+t.test('a request that kept connections end is sent twice at most', async (t) => {
+  const waiting: (() => void)[] = []
+  let received = 0
+  const receiver = await startReceiver(t, (_, response) => {
+    if (waiting.length < 3) return void waiting.push(() => response.end('an answer'))
+    received += 1
+    // As after a restart of the target, which knows none of the kept connections.
+    response.destroy()
+  })
+  const connections = keepConnections(3)
+  t.teardown(connections.close)
+  const kept = { connections, answerBytes: 1_024 }
+  const first = [1, 2, 3].map(() => send(receiver.url, kept))
+  await until(() => waiting.length === 3, 'three connections')
+  for (const answer of waiting) answer()
+  for (const result of await Promise.all(first)) t.match(result, { kind: 'answered' })
+  t.match(await send(receiver.url, kept), { kind: 'failed', code: 'ECONNRESET' })
+  t.equal(received, 2)
+})
+
 t.test('of one destination a name is asked for once at a time', async (t) => {
   const answers: (() => void)[] = []
   const slow: ResolveName = (_, __, callback) => {

@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
 import * as Type from '../../../kernel/schema.ts'
 import type { Executor } from '../../client.ts'
-import { Timestamp, many, sqlFile } from '../../sql-file.ts'
+import { Timestamp, many, nullable, sqlFile } from '../../sql-file.ts'
 import { TrustMode } from './providers.ts'
 
 /** How an event is trusted, as the database has it: see hooks.trust_mode(). */
@@ -50,7 +50,7 @@ export const SavedEvent = Type.Object({
   verified: Type.Boolean(),
   received_at: Timestamp,
   /** By how many seconds the database's clock had been set back before this batch; else null. */
-  set_back_s: Type.Union([Type.Integer(), Type.Null()]),
+  set_back_s: nullable(Type.Integer()),
 })
 export type SavedEvent = Type.Static<typeof SavedEvent>
 
@@ -108,7 +108,7 @@ export function saveDeliveries(
     return row
   })
   const bodies = Buffer.concat(
-    batch.flatMap(({ event: { body, reading } }) => [body, reading ?? []].flat()),
+    batch.flatMap(({ event: { body, reading } }) => (reading === null ? [body] : [body, reading])),
     at,
   )
   return deliveryQueries.saveDeliveries(db, { bodies, rows, most_types: MAX_KNOWN_TYPES })

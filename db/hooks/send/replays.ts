@@ -9,11 +9,7 @@ export const Replay = Type.Object({
   id: Type.Integer(),
   kind: Type.Enum(['replay', 'edited', 'forward', 'destination']),
   target: Type.String(),
-  outcome: Type.Union([
-    Type.Literal('delivered'),
-    Type.Literal('failed'),
-    Type.Literal('refused'),
-  ]),
+  outcome: Type.Enum(['delivered', 'failed', 'refused']),
   status: nullable(Type.Integer()),
   ms: Type.Integer(),
   detail: nullable(Type.String()),

@@ -165,8 +165,7 @@ export const sessionQueries = sqlFile('sql/ops/agent/sessions.sql', {
   findRunning: optional(Session, {}),
   findSession: optional(FoundSession, { id: 'int8' }),
   findStatus: optional(Type.Pick(Session, ['status']), { id: 'int8' }),
-  listSessions: many(Session, { offset: 'int8', limit: 'int8' }),
-  findSessions: filtered(many(Session, { ...filters, offset: 'int8', limit: 'int8' })),
+  listSessions: filtered(many(Session, { ...filters, offset: 'int8', limit: 'int8' })),
   pageChains: filtered(
     many(Type.Pick(ChainSession, ['id', 'started_at', 'chain']), {
       ...filters,
@@ -182,7 +181,6 @@ export const sessionQueries = sqlFile('sql/ops/agent/sessions.sql', {
   listChain: many(Session, { id: 'int8', limit: 'int8' }),
   costSince: one(Cost, { since: 'timestamptz' }),
   chainCost: one(Cost, { id: 'int8' }),
-  readClock: one(Type.Object({ now: Timestamp }), {}),
   claimSchedule: optional(Type.Object({ scheduled_at: Timestamp }), {
     at: 'timestamptz',
     since: 'timestamptz',

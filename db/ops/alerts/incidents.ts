@@ -9,7 +9,13 @@ const Text = Type.String()
 
 /** A check that an incident is about, as it is now. */
 const IncidentCheck = Type.Pick(CheckState, [
-  ...(['id', 'service', 'name', 'state', 'since', 'message', 'checked_at'] as const),
+  'id',
+  'service',
+  'name',
+  'state',
+  'since',
+  'message',
+  'checked_at',
 ])
 export type IncidentCheck = Type.Static<typeof IncidentCheck>
 

@@ -9,9 +9,8 @@ const Id = Type.Integer()
  * is null unless a session looked into the check too short a time ago.
  */
 const WaitingCheck = Type.Object({
-  ...Type.Pick(CheckState, [
-    ...(['id', 'service', 'name', 'type', 'every_s', 'since', 'message'] as const),
-  ]).properties,
+  ...Type.Pick(CheckState, ['id', 'service', 'name', 'type', 'every_s', 'since', 'message'])
+    .properties,
   tier: Type.Integer(),
   event_id: Id,
   told_at: Timestamp,

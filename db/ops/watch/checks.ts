@@ -72,9 +72,9 @@ const Transition = Type.Object({
 export type Transition = Type.Static<typeof Transition>
 
 /**
- * What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began; `first_beat_at`: when it
- * first called. `beat_failed`: it has not succeeded since it failed, or since a run did not end in time. `state` is the
- * check's.
+ * What the job of a heartbeat last said. `beat_at`: when it ended; `begun_at`: when it began;
+ * `first_beat_at`: when it first called. `beat_failed`: it has not succeeded since it failed, or
+ * since a run did not end in time. `state` is the check's.
  */
 export const Beat = Type.Object({
   beat_at: nullable(Timestamp),
@@ -172,10 +172,7 @@ const written = {
 
 export const checkQueries = sqlFile('sql/ops/watch/checks.sql', {
   syncChecks: exec({ checks: 'jsonb', now: 'timestamptz' }),
-  takeLostChecks: many(
-    Type.Object({ id: Type.Integer(), service: Type.String(), name: Type.String() }),
-    { limit: 'int8' },
-  ),
+  takeLostChecks: many(Type.Object({ id: Id, ...Named }), { limit: 'int8' }),
   findLate: one(Type.Object({ late: Type.Boolean() }), { now: 'timestamptz', seconds: 'int4' }),
   claimChecks: many(ClaimedCheck, {
     now: 'timestamptz',

@@ -105,7 +105,8 @@ export const sessionEndpoints = [
     summary: 'List sessions, newest first.',
     row: Session,
     query: SessionsQuery,
-    list: ({ app: { ops }, query }) => q.listSessions(ops.db, query),
+    list: ({ app: { ops }, query }) =>
+      q.listSessions(ops.db, { status: null, trigger: null, ...query }),
   }),
 
   page({

@@ -17,19 +17,19 @@ with added as (
   values (:name, :token_hash, :may_replay)
   on conflict (name) do nothing
   returning name
-), told as (
+), notified as (
   select pg_notify('hooks_config', '') as sent from added
 )
-select added.name from added left join told on true;
+select added.name from added left join notified on true;
 
 -- name: removeEndpoint
 -- Removes an endpoint and so revokes its token, whose hash it gives. Empty when there is none of this name.
 with removed as (
   delete from hooks.endpoints where name = :name returning token_hash
-), told as (
+), notified as (
   select pg_notify('hooks_config', '') as sent from removed
 )
-select removed.token_hash from removed left join told on true;
+select removed.token_hash from removed left join notified on true;
 
 -- name: touchEndpoint
 -- Records a use, unless another instance recorded one less than a minute ago.

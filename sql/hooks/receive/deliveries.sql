@@ -1,9 +1,9 @@
 -- name: saveDeliveries
 -- One batch: :bodies joined, and :rows, a JSON array of arrays (objects take twice as long to read; saveDeliveries in
--- db/hooks/receive/deliveries.ts has their order), each of which ends with its body's offset and length, and the length of its
+-- db/hooks/receive/deliveries.ts has their order). Each row ends with its body's offset and length, and the length of its
 -- reading, which follows the body. Types that are new to the caller become known, unless their provider has :most_types
--- already. The lock makes batches commit one after the other, so that no reader ever sees an id before a lower one. A row whose delivery id is
--- known only counts; it returns the first event.
+-- already. The lock makes batches commit one after the other, so that no reader ever sees an id before a lower one. A row
+-- whose delivery id is known only counts; it returns the first event.
 with locked as materialized (
   select received_at, set_back_s from hooks.lock_log()
 ), incoming as materialized (

@@ -24,11 +24,13 @@ select p.name, p.family, p.trust_mode, p.scheme, p.scheme_row, p.methods, p.answ
          select sum(events) as events from hooks.activity where provider = p.name and minute >= :recent_since
        ) a on true
   left join lateral (
-         -- By the highest id, which is read from the index of the provider. With order and limit, PostgreSQL reads the
-         -- whole log for a provider that has been quiet.
+         -- Only events_of_provider is in this order. By the highest id alone, PostgreSQL reads the whole log for a
+         -- provider that has been quiet.
          select received_at from hooks.events
-          where id = (select max(id) from hooks.events
-                       where provider = p.name and id > (select pruned_through from hooks.settings))
+          where provider_key <= hooks.name_key(p.name)
+            and (provider_key, id) > (hooks.name_key(p.name), (select pruned_through from hooks.settings))
+          order by provider_key desc, id desc
+          limit 1
        ) e on true
   left join lateral (
          select minute from hooks.activity where provider = p.name

@@ -114,7 +114,8 @@ with changed as (
   update hooks.destinations
      set version = gen_random_uuid(), url = :url, providers = :providers, event_types = :event_types, members = :members,
          ordered = :ordered, rate = :rate, timeout_s = :timeout_s, body_template = :body_template,
-         sign_scheme = :sign_scheme, sign_secret = :sign_secret, auth = :auth, headers = :headers, position = coalesce(:position, position)
+         sign_scheme = :sign_scheme, sign_secret = :sign_secret, auth = :auth, headers = :headers,
+         position = coalesce(:position, position)
    where name = :name
   returning name
 )
@@ -316,7 +317,8 @@ select c.tries, c.claimed_until,
 -- name: settleDeliveries
 -- Records what came of claimed deliveries. A result counts while its claim does; its attempt is shown in any case. The
 -- fates: `delivered`, `again` after wait_ms, `dead`, `gone` (dead, and its receiver wants no more), `released` (not sent).
--- With :most dead ones in a row, or one that is gone, the destination is disabled; a replay goes on. Gives whether it is enabled still; empty when it was removed.
+-- With :most dead ones in a row the destination is disabled, and a standing one also with one that is gone. Gives whether
+-- it is enabled still; empty when it was removed.
 with given as materialized (
   select n, event_id, claimed_until, fate, outcome, status, ms, detail, wait_ms, at
     from jsonb_to_recordset(:results::jsonb)

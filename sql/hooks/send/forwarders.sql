@@ -8,14 +8,15 @@ with attached as (
   on conflict (name) do update
      set connection = hooks.forwarders.connection + 1, updated_at = excluded.updated_at
   returning position, connection, again
-), told as (
+), notified as (
   select pg_notify('hooks_forwarders', '') as sent from attached
 )
-select a.position, a.connection, to_jsonb(a.again) as again from attached a left join told on true;
+select a.position, a.connection, to_jsonb(a.again) as again from attached a left join notified on true;
 
 -- name: moveForwarder
 -- Records the attempts of a forwarder, and that it is done with the events up to :position; with null it stays where it
--- is. :repeated is an event that it need not get once more. `is_newest`: false when a newer connection has its name, which alone moves the position.
+-- is. :repeated is an event that it need not get once more. `is_newest`: false when a newer connection has its name. Only
+-- the newest one moves the position.
 with moved as (
   update hooks.forwarders
      set position = greatest(position, :position), again = array_remove(again, :repeated), updated_at = :now
@@ -51,16 +52,16 @@ select name, connection, to_jsonb(again) as again
  limit :limit;
 
 -- name: sendAgain
--- A forwarder gets :event once more, whatever its position. Empty when there is none of this name, or as many wait.
+-- A forwarder gets :event once more, whatever its position. Empty when there is none of this name, or 100 events wait.
 with asked as (
   update hooks.forwarders
      set again = array_append(array_remove(again, :event), :event)
    where name = :name and cardinality(again) < 100
   returning name
-), told as (
+), notified as (
   select pg_notify('hooks_forwarders', '') as sent from asked
 )
-select asked.name from asked left join told on true;
+select asked.name from asked left join notified on true;
 
 -- name: listReceivers
 -- The forwarders that were heard of last, and whether each is still to get :event once more.

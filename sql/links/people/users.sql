@@ -37,7 +37,7 @@ select email
  limit :limit;
 
 -- name: listUsersBy
--- Users, and with :groups groups as well, whose e-mail address or name begins with :beginning.
+-- People whose e-mail address begins with :beginning, and with :groups groups whose name does.
 select email
   from links.users
  where email >= :beginning

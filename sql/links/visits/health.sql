@@ -33,8 +33,9 @@ on conflict (slug) do update set due_at = excluded.due_at
  where h.url = excluded.url;
 
 -- name: claimChecks
--- Claims at most :limit links that are due, each of another host that nobody asks now. The host is claimed for :seconds;
--- one that is claimed for more than twice as long was claimed before the clock was set back (those of instances differ a little). Looks at the :window links that wait longest.
+-- Claims at most :limit links that are due, each of another host that nobody asks now. The host is claimed for :seconds.
+-- One that is claimed for more than twice as long was claimed before the clock was set back; the clocks of instances
+-- differ less. Looks at the :window links that wait longest.
 with due as (
   select h.slug, h.host, h.due_at
     from links.health h

@@ -103,7 +103,8 @@ select l.id, l.slug, l.title, l.url, l.expires_at, l.max_visits, l.archived, l.c
 
 -- name: listUnused
 -- Links that were last visited, or created and never visited, before :before: those that the :owners, a user and
--- groups, own or co-own, or all where :owners is null. The one unused for longest comes first, after the place :used_at and :after.
+-- groups, own or co-own, or all where :owners is null. The one unused for longest comes first. They begin after the place
+-- of :used_at and the slug :after.
 with page as (
   (select slug
      from links.links

@@ -49,11 +49,10 @@ select pg_advisory_xact_lock_shared(7203009);
 
 -- name: saveClicks
 -- Adds the JSON array :clicks, unless batch :batch of this writer is stored already. Links are locked in the order of their
--- ids, so that writers don't deadlock. A deleted link that can be restored keeps its clicks, too; others are dropped. Previews
--- don't count in a link's sum.
--- A link whose sum reaches `max_visits` is used up: all instances get a notification. `last` is the time of a row's last
--- visit.
--- Links are looked up by id, one by one and then by an array: a join would read all links for a single click.
+-- ids, so that writers don't deadlock. A deleted link that can be restored keeps its clicks, too; others are dropped.
+-- Previews don't count in a link's sum. A link whose sum reaches `max_visits` is used up: all instances get a
+-- notification. `last` is the time of a row's last visit. Links are looked up by id, one by one and then by an array: a
+-- join would read all links for a single click.
 with fresh as (
   insert into links.click_writers (writer, batch, at)
   values (:writer, :batch, :at)

@@ -3,8 +3,8 @@
 select pg_advisory_xact_lock(7203004);
 
 -- name: startSession
--- Tells every instance. Empty while another session runs. The condition spares an id; the index sessions_one_running decides between
--- concurrent starts.
+-- Tells every instance. Empty while another session runs. The condition spares an id; the index sessions_one_running
+-- decides between concurrent starts.
 with started as (
   insert into ops.sessions (tier, model, trigger, prompt_text, status, started_at, heartbeat_at, parent_session_id,
                             chain_id, alert_id, holder, machine)
@@ -139,15 +139,6 @@ select status
  where id = :id;
 
 -- name: listSessions
--- Newest first.
-select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
-       parent_session_id, duration_ms
-  from ops.sessions
- order by started_at desc, id desc
-offset :offset
- limit :limit;
-
--- name: findSessions
 -- Newest first; a filter that is null matches all.
 select id, tier, model, status, started_at, ended_at, exit_code, cost_usd, num_turns, trigger, prompt_text,
        parent_session_id, duration_ms
@@ -237,10 +228,6 @@ select coalesce(sum(c.cost_usd), 0) as cost_usd
   from ops.sessions s
   join ops.sessions c on c.id = coalesce(s.chain_id, s.id) or c.chain_id = coalesce(s.chain_id, s.id)
  where s.id = :id;
-
--- name: readClock
--- The database's clock, which all instances share.
-select clock_timestamp() as now;
 
 -- name: claimSchedule
 -- Claims the scheduled session for one instance. Empty when another one was claimed after :since. A claim after :ahead

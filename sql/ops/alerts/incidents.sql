@@ -39,6 +39,7 @@ select e.id, e.session_id, e.level, e.service, e.message, e.created_at
        select *
          from ops.events
         where session_id = given.id::bigint
+        order by id desc
         limit :limit
        ) e
  order by e.id desc
@@ -54,12 +55,14 @@ select o.*
           from ops.actions a
           left join ops.approvals p on p.action_id = a.id
          where a.session_id = given.id::bigint
+         order by a.at desc
          limit :limit)
        union all
        (select p.created_at, p.service, p.operation, p.session_id, p.status, p.reason, p.decided_by, p.outcome
           from ops.approvals p
          where p.session_id = given.id::bigint
            and p.action_id is null
+         order by p.created_at desc
          limit :limit)
        ) o
  order by o.at desc
@@ -74,6 +77,7 @@ select m.id, m.service, m.category, m.observation, m.confidence, m.active, m.cre
        select *
          from ops.memories
         where session_id = given.id::bigint
+        order by id
         limit :limit
        ) m
  order by m.id

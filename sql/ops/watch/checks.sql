@@ -50,8 +50,8 @@ select exists (select
 
 -- name: claimChecks
 -- Takes checks that are due, which no other instance then runs for :seconds: those of the types :network_types, or the
--- others. One that is due much later than its
--- interval has it was planned before the clock was set back. `late_s`: how long ago each was due.
+-- others. One that is due later than twice its interval from now was planned before the clock was set back. `late_s`:
+-- how long ago each was due.
 with due as materialized (
   select id
     from ops.checks
@@ -76,7 +76,8 @@ select id, service, name, claimed_until, asked, late_s
  limit :limit;
 
 -- name: lockChecks
--- The checks of a list that are not removed, held until the transaction ends. `begun`: how often it began to fail in the last hour.
+-- The checks of a list that are not removed, held until the transaction ends. `begun`: how often each began to fail in
+-- the last hour.
 with given as (
   select service, name from jsonb_to_recordset(:checks::jsonb) as given(service text, name text)
 ), held as materialized (

@@ -31,7 +31,8 @@ select :service, :check_name, :starts_at, :ends_at, :reason, :author, :every, :t
 returning id, service, check_name, starts_at, ends_at, reason, author, every, tz;
 
 -- name: endMute
--- One that has begun ends now; one that has not, or that comes back, is removed. Empty for an unknown id, and for one that is over.
+-- One that has begun ends now; one that has not, or that comes back, is removed. Empty for an unknown id, and for one
+-- that is over.
 with ended as (
   update ops.mutes
      set ends_at = :now

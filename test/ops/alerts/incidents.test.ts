@@ -152,3 +152,14 @@ await t.test('what a session noted counts little until a person confirms it', as
   const told = model.asked.at(-1)?.results.at(-1)
   t.match(told, 'tier 3, confirmed by a person] shop (dependency, 0.9)')
 })
+
+await t.test('of many events the newest are shown', async (t) => {
+  await ops.query(
+    `insert into ops.events (session_id, level, message, created_at)
+     select (select max(id) from ops.sessions where alert_id = 1), 'info', 'entry ' || n || '.', now()
+       from generate_series(1, 60) n`,
+  )
+  const page = await pageOf('/alerts/1')
+  t.match(page, 'entry 60.')
+  t.notMatch(page, 'entry 1.')
+})

@@ -16,7 +16,7 @@ export const EventDetail = Type.Object({
   ...Type.Omit(StoredEvent, ['method', 'query', 'reading', 'read_as']).properties,
   headers: Type.Record(Type.String()),
   payload: Type.String(),
-  payload_encoding: Type.Union([Type.Literal('utf8'), Type.Literal('base64')]),
+  payload_encoding: Type.Enum(['utf8', 'base64']),
   read_as: Type.Optional(
     Type.String({
       description:

@@ -98,7 +98,8 @@ function wordOf(state: Checked['state']): string {
 
 /** What has another state than at the end of the session before; nothing for the first one. */
 async function changesSince({ db }: ProbeOptions, session: number): Promise<readonly Change[]> {
-  const newest = await sessionQueries.listSessions(db, { offset: 0, limit: 2 })
+  const all = { status: null, trigger: null }
+  const newest = await sessionQueries.listSessions(db, { ...all, offset: 0, limit: 2 })
   const since = newest.find(({ id }) => id !== session)?.ended_at
   if (since === null || since === undefined) return []
   return checkQueries.listChanges(db, { since, limit: MAX_CHANGES })

@@ -1,5 +1,6 @@
 import { noticeQueries } from '../../../../db/notices.ts'
 import { sessionQueries as q } from '../../../../db/ops/agent/sessions.ts'
+import { serverQueries } from '../../../../db/server.ts'
 import { messageOf } from '../../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import { addEvent } from '../../events.ts'
@@ -39,7 +40,7 @@ export function startScheduler(options: SchedulerOptions): () => Promise<void> {
 
   /** Claims the session that is due. True if this instance has it, also when it claims it again. */
   async function claimIt(interval: number): Promise<boolean> {
-    const { now } = await q.readClock(db, {})
+    const { at: now } = await serverQueries.readClock(db, {})
     const isMade = claimedAt !== undefined
     claimedAt ??= now
     const apart = last === undefined ? Math.min(interval, SAME_START_MS) : interval

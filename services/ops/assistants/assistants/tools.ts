@@ -128,7 +128,7 @@ function sessionTools({ db }: Offered): readonly Tool[] {
       input: { status: Type.Optional(Status), limit: Limit },
       async call({ status = null, limit = 20 }) {
         const asked = { status, trigger: null, offset: 0, limit }
-        return toolValue({ sessions: await sessionQueries.findSessions(db, asked) })
+        return toolValue({ sessions: await sessionQueries.listSessions(db, asked) })
       },
     }),
     defineTool({
