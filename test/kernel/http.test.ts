@@ -188,15 +188,9 @@ t.test('a body that takes its time gives its place to others', async (t) => {
   t.match({ used: budget.used, reading: budget.reading.size }, { used: 0, reading: 0 })
 })
 
-t.test('slow clients are ended, each by its limit', async (t) => {
-  const large = 'x'.repeat(80_000_000)
-  const times = { head: 1_000, request: 1_500, idle: 300, stalled: 6_000, check: 50 }
-  const routes = [
-    route('/', () => jsonReply({})),
-    route('/large', () => bytesReply(large, 'text/plain')),
-    ECHO,
-  ]
-  const { port, base, sockets } = await listen(t, routes, undefined, times)
+t.test('slow senders are ended, each by its limit', async (t) => {
+  const times = { head: 1_000, request: 1_500, idle: 300, stalled: 60_000, check: 50 }
+  const { port } = await listen(t, [route('/', () => jsonReply({})), ECHO], undefined, times)
   const host = 'Host: localhost\r\n'
   const tooLate = /^HTTP\/1\.1 408 /
   for (const [name, sent, answer] of [
@@ -210,13 +204,23 @@ t.test('slow clients are ended, each by its limit', async (t) => {
     t.ok(closed, name)
     t.match(text, answer, name)
   }
+})
 
+t.test('a reader who takes nothing is ended, one who reads on is not', async (t) => {
+  const large = 'x'.repeat(20_000_000)
+  const times = { head: 20_000, request: 120_000, idle: 300, stalled: 4_000, check: 2_000 }
+  const routes = [
+    route('/', () => jsonReply({})),
+    route('/large', () => bytesReply(large, 'text/plain')),
+  ]
+  const { port, base, sockets } = await listen(t, routes, undefined, times)
+  const ask = 'GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n'
   const deaf = connect(port, '127.0.0.1')
   deaf.pause()
-  deaf.write(`GET /large HTTP/1.1\r\n${host}\r\n`)
+  deaf.write(ask)
   let came = 0
   const patient = connect(port, '127.0.0.1')
-  patient.write(`GET /large HTTP/1.1\r\n${host}\r\n`)
+  patient.write(ask)
   const start = performance.now()
   patient.on('data', (chunk: Buffer) => {
     came += chunk.length
