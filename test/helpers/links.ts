@@ -142,15 +142,6 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
   return { server, base, env, api, token, user, query, value, store }
 }
 
-/** Makes a user who also visits the pages. */
-export function pageUser(
-  links: LinksServer,
-  name: string,
-  options?: { admin?: boolean },
-): Promise<PageUser> {
-  return links.user(name, options)
-}
-
 /**
  * Makes a link and gives it as it was made; throws when the API refuses. Co-owners and recipients, by their addresses,
  * are added after that.
