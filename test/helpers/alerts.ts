@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ApiResponse } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request, type RequestOptions } from './http.ts'
 import { startModel, type Model } from './model.ts'
@@ -28,7 +27,7 @@ export async function deliverAlert(
   base: string,
   body: string | Uint8Array | readonly (string | Uint8Array)[],
   headers: RequestOptions['headers'] = {},
-): Promise<ApiResponse<Receipt>> {
+) {
   const response = await request(`${base}/api/v1/webhook`, {
     method: 'POST',
     headers: { authorization: `Bearer ${CHAT_KEY}`, ...headers },

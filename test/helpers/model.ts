@@ -58,7 +58,7 @@ export type RawAnswer = {
 export type Answer = string | Reply | RawAnswer
 
 /** One answer after the other, the last one repeated; or an answer by what is asked. */
-export type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
+type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
 
 /** A model endpoint of a test, whose answers are scripted. */
 export type Model = Awaited<ReturnType<typeof startModel>>

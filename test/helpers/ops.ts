@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiOf, type Api } from './api.ts'
-import { postgres, type Backend, type Row } from './backends.ts'
+import { apiOf } from './api.ts'
+import { postgres, type Backend } from './backends.ts'
 import { request } from './http.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
@@ -14,17 +14,7 @@ import { until } from './until.ts'
 const LONGEST_PAUSE_MS = 250
 
 /** An ops service. */
-export type OpsServer = {
-  server: TestServer
-  base: string
-  /** Its variables: another server with the same ones goes on with its database. */
-  env: Env
-  api: Api
-  /** Asks its database, where that is PostgreSQL. */
-  query(text: string, params?: readonly (string | number | null)[]): Promise<readonly Row[]>
-  /** The text of a page, or of a part that htmx asks for. */
-  page(path: string, headers?: Readonly<Record<string, string>>): Promise<string>
-}
+export type OpsServer = ReturnType<typeof opsServer>
 
 /** A session as the API shows it. */
 export type Session = Readonly<
@@ -55,7 +45,7 @@ export type Memory = Readonly<
  * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
  * inventory is empty: nothing of this machine decides a test.
  */
-export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+export async function startOps(t: Owner, backend: Backend, env: Env = {}) {
   const variables = await opsEnv(t, backend, env)
   const server = await startServer(t, { services: ['ops'], env: variables })
   return opsServer(server, variables)
@@ -86,15 +76,19 @@ async function opsEnv(t: Owner, backend: Backend, env: Env): Promise<Env> {
 }
 
 /** What `startOps` gives, for a server that runs already. */
-export function opsServer(server: TestServer, env: Env): OpsServer {
+export function opsServer(server: TestServer, env: Env) {
   const base = server.ops
   return {
     server,
     base,
+    /** Its variables: another server with the same ones goes on with its database. */
     env,
     api: apiOf(base),
-    query: (text, params) => postgres.query(env, text, params),
-    page: async (path, headers = { accept: 'text/html' }) =>
+    /** Asks its database, where that is PostgreSQL. */
+    query: (text: string, params?: readonly (string | number | null)[]) =>
+      postgres.query(env, text, params),
+    /** The text of a page, or of a part that htmx asks for. */
+    page: async (path: string, headers: Record<string, string> = { accept: 'text/html' }) =>
       (await request(base + path, { headers })).text,
   }
 }

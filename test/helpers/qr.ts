@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib'
 import jsqr from 'jsqr'
 
 /** A picture as four bytes a pixel. */
-export type Picture = Readonly<{ width: number; height: number; pixels: Uint8ClampedArray }>
+type Picture = Readonly<{ width: number; height: number; pixels: Uint8ClampedArray }>
 
 /** The text of the QR code in a picture, read by a decoder that is not ours. */
 export function decodeQr({ pixels, width, height }: Picture): string | undefined {

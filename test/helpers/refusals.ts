@@ -16,7 +16,7 @@ type Sent = { call: string; body?: unknown; headers?: Headers }
 type Headers = RequestOptions['headers']
 
 /** Where the requests go. */
-export type Refuser = {
+type Refuser = {
   service: Service
   base: string
   /** Sent with each request, such as a token. A request's own headers come on top. */

@@ -14,7 +14,7 @@ export function signingSecret(bytes = 32) {
 }
 
 /** How to sign; `at` in Unix seconds, now when absent. */
-export type StandardOptions = { id?: string; at?: number }
+type StandardOptions = { id?: string; at?: number }
 
 let made = 0
 

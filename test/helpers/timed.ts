@@ -19,10 +19,10 @@ export type TimedOptions = {
   runs?: boolean
 }
 
-/** A database, a log and a clock that the test puts forward, for parts of the product in its own process. */
-export type Timed = Awaited<ReturnType<typeof openTimed>>
-
-/** Opens them; they are closed after what the test opens later. */
+/**
+ * Opens a database, a log and a clock that the test puts forward, for parts of the product in its own process. They
+ * are closed after what the test opens later.
+ */
 export async function openTimed(t: Owner, name: string, options: TimedOptions = {}) {
   const { backend = postgres, began = Date.now(), runs = false } = options
   const start = performance.now()

@@ -3,7 +3,7 @@ import { calls, says, type Call, type Model } from './model.ts'
 import { runSession, type OpsServer } from './ops.ts'
 
 /** A server and the model that calls its tools. */
-export type ToolUser = { model: Model; ops: OpsServer }
+type ToolUser = { model: Model; ops: OpsServer }
 
 /** Calls tools in one turn of a session of tier 2, or another one, and gives what they answered. */
 export async function useTools(
