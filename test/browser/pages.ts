@@ -21,7 +21,7 @@ export function browse(
 }
 
 /** What Chromium writes on its console for an answer with this status. */
-export function loadFailure(status: number): RegExp {
+export function loadFailure(status: number) {
   return new RegExp(`^Failed to load resource: the server responded with a status of ${status}\\b`)
 }
 
@@ -31,14 +31,14 @@ export async function send(
   path: string,
   body: string | Uint8Array = '{"hello":"world"}',
   headers: Readonly<Record<string, string>> = {},
-): Promise<Ack> {
+) {
   const answer = await post(base, path, body, { ...JSON_TYPE, ...headers })
   if (answer.status !== 202) throw new Error(`${path} answered ${answer.status}, expected 202`)
   return answer.json<Ack>()
 }
 
 /** Text as the bytes of a header: UTF-8, where node:http takes one character a byte. */
-export function headerText(text: string): string {
+export function headerText(text: string) {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
@@ -131,6 +131,6 @@ export async function tabTo(page: Page, id: string) {
 }
 
 /** A part of a provider's tile on the dashboard. */
-export function tile(page: Page, provider: string, part: string): Locator {
+export function tile(page: Page, provider: string, part: string) {
   return page.locator(`[data-provider="${provider}"]`).locator(part)
 }

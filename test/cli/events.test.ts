@@ -105,7 +105,7 @@ const REPLAY = `events replay --from ${base}`
 const replay = (words: string) => runCli(`${REPLAY} ${words}`)
 
 /** The events that the receiver got, in that order. */
-function sent(): readonly number[] {
+function sent() {
   return receiver.received.map(({ headers }) => Number(headers['x-gatehouse-replay']))
 }
 

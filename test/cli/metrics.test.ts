@@ -16,7 +16,7 @@ import { expectStatus } from '../helpers/refusals.ts'
 const manual = readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */
-function documented(): ReadonlyMap<string, { type: string; labels: readonly string[] }> {
+function documented() {
   const [, table = ''] = manual.split('| metric | type | labels | |\n')
   const [rows = ''] = table.split('\n\n')
   return new Map(

@@ -14,7 +14,7 @@ export type Unbound = { why: string }
 export type Contract<Face> = Record<string, Record<string, Check<Face> | Elsewhere | Unbound>>
 
 /** Says why a sentence has no check. */
-export function unbound(why: string): Unbound {
+export function unbound(why: string) {
   return { why }
 }
 

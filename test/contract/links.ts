@@ -67,7 +67,7 @@ const PAGES = 'test/links/names/lists.test.ts > pages of every list'
 let made = 0
 
 /** A link of ann's under a new slug. */
-function ownLink({ ann }: Face, fields: object = {}): Promise<Link> {
+function ownLink({ ann }: Face, fields: object = {}) {
   made += 1
   return makeLink(ann, `contract-${made}`, { ...fields })
 }

@@ -43,7 +43,7 @@ type Release = {
   tables: readonly string[]
 }
 
-function releaseOf(file: string): Release {
+function releaseOf(file: string) {
   const text = readFileSync(join(FOLDER, file), 'utf8')
   const [, name = '', day = '', last] =
     /^-- (\S+): .* on (\S+), .* 1 to (\d+)\.$/m.exec(text) ?? []
@@ -86,7 +86,7 @@ async function contents(backend: Backend, env: Env, { tables }: Release): Promis
 }
 
 /** The rows with the columns of the release alone, in an order that does not depend on others. */
-function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
+function firstColumns(rows: readonly Row[], before: readonly Row[]) {
   const names = Object.keys(before[0] ?? {}).toSorted()
   return rows.map((row) => JSON.stringify(names.map((name) => row[name]))).toSorted()
 }

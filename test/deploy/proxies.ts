@@ -86,11 +86,7 @@ function change(text: string, changes: readonly (readonly [string, string])[]) {
 }
 
 /** The setting that `gatehouse init` shows for a server with these addresses. */
-export async function settingFor(
-  t: Owner,
-  server: Pick<TestServer, Service>,
-  flags: string,
-): Promise<string> {
+export async function settingFor(t: Owner, server: Pick<TestServer, Service>, flags: string) {
   const folder = await temporaryFolder(t, 'init')
   const env = {
     HOOKS_ADDR: new URL(server.hooks).host,

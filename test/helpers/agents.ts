@@ -9,7 +9,7 @@ import type { Env } from './program.ts'
 type Line = Readonly<{ seq: number } & Record<'at' | 'kind' | 'text', string>>
 
 /** The line with which claude ends. */
-export function claudeResult(fields: object = {}): object {
+export function claudeResult(fields: object = {}) {
   const usage = { 'some-model': { costUSD: 0.25, costBasis: 'list' } }
   return {
     type: 'result',
@@ -81,7 +81,7 @@ export async function makeAgent(t: Owner) {
   const does = (text: string) => writeFileSync(script, `${FIND_TOOLS}${text}`)
   let files = 0
   /** A file of its own for a text that a shell could misread. */
-  function keep(text: string): string {
+  function keep(text: string) {
     const file = join(folder, `text-${++files}`)
     writeFileSync(file, text)
     return file
@@ -113,13 +113,13 @@ function textOf(line: object | string): string {
 }
 
 /** The processes whose command line has a text, such as the time that a sleep takes. */
-export function processesWith(text: string): readonly number[] {
+export function processesWith(text: string) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text))
     .map(Number)
 }
 
-function commandLine(pid: string): string {
+function commandLine(pid: string) {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
   } catch {

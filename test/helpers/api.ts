@@ -83,11 +83,7 @@ export function openApiOf(text: string): Document {
 }
 
 /** Every operation with its method in capitals and its path. */
-export function operationsOf({ paths }: Document): readonly {
-  method: string
-  path: string
-  operation: Described
-}[] {
+export function operationsOf({ paths }: Document) {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),

@@ -1,10 +1,4 @@
-import {
-  chromium,
-  type Browser,
-  type BrowserContextOptions,
-  type BrowserServer,
-  type Response,
-} from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Response } from 'playwright-core'
 import type { Owner } from './owner.ts'
 import { chromiumProgram } from '../runner/system-parts.ts'
 import { transcript } from './secrets.ts'
@@ -40,7 +34,7 @@ export const CHROMIUM_ARGS = [
 export const SHARED_BROWSER = 'GATEHOUSE_TEST_BROWSER'
 
 /** Starts the Chromium of a run; `wsEndpoint()` is its address. */
-export function startChromium(): Promise<BrowserServer> {
+export function startChromium() {
   return chromium.launchServer(launchOptions())
 }
 

@@ -153,7 +153,7 @@ export async function makeLink(
   { api }: Pick<Caller, 'api'>,
   slug: string,
   { owners = [], shares = [], ...fields }: MadeLink = {},
-): Promise<Link> {
+) {
   const body = { slug, url: `https://${slug}.test/`, ...fields }
   const { json } = await expectStatus(201, api<Link>('POST', '/links', body))
   for (const [what, emails] of Object.entries({ owners, shares })) {
@@ -179,7 +179,7 @@ const MAKE_TOKEN = `
 async function insertToken(
   url: string,
   { email, role = '', scope = 'full' }: { email: string; role?: string; scope?: string },
-): Promise<{ id: string; token: string }> {
+) {
   const digits = randomBytes(90).toString('base64').replaceAll(/[+/]/g, '').slice(0, 43)
   const token = keepSecret('api-token', `gh_${digits}`)
   const hash = createHash('sha256').update(token).digest()
@@ -269,7 +269,7 @@ export function visitorAt(base: string, email: string, more: Headers = {}): Visi
 }
 
 /** The header in which the proxy names somebody. */
-export function identity(email: string): Headers {
+export function identity(email: string) {
   return email === '' ? {} : { 'remote-email': email }
 }
 
@@ -280,12 +280,12 @@ export async function slugsOf({ read }: Pick<Caller, 'read'>, path: string) {
 }
 
 /** The slugs of the rows in a list, from top to bottom. */
-export function slugsIn(text: string): readonly string[] {
+export function slugsIn(text: string) {
   return [...text.matchAll(/<tr [^>]*data-slug="([^"]*)"/g)].map(([, slug = '']) => slug)
 }
 
 /** The address of the next page of the list whose table's body has this id; undefined on the last one. */
-export function nextOf(text: string, rows: string): string | undefined {
+export function nextOf(text: string, rows: string) {
   const [, href] = new RegExp(`<a\\s+id="${rows}-more-link"\\s+href="([^"]*)"`).exec(text) ?? []
   return href?.replaceAll('&amp;', '&')
 }
@@ -323,7 +323,7 @@ export async function leadsTo(
 }
 
 /** The slugs that a page suggests instead of the one that was asked for. */
-export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
+export function suggested({ text }: Pick<Response, 'text'>) {
   const [list = ''] = /<ul class="suggestions">.*?<\/ul>/s.exec(text) ?? []
   return [...list.matchAll(/href="\/([^"]*)"/g)].map(([, slug = '']) => slug)
 }

@@ -60,7 +60,7 @@ export async function startOpsProcess(
   backend: Backend,
   env: Env = {},
   flags: readonly string[] = [],
-): Promise<OpsProcess> {
+) {
   const variables = await opsEnv(t, backend, env)
   const server = await startServerProcess(t, { services: ['ops'], env: variables, flags })
   return { ...opsServer(server, variables), server }
@@ -172,7 +172,7 @@ export async function startProbe(t: Owner, env: Env = {}) {
     )
     const checks = written.services?.flatMap((service) => service.checks ?? []) ?? []
     // One without a name is called by its type, and by what it looks at.
-    const placeOf = (name: string): number =>
+    const placeOf = (name: string) =>
       checks.findIndex(
         (check) => check.name === name || (!check.name && name.startsWith(check.type)),
       )
@@ -221,7 +221,7 @@ export type Gate = Awaited<ReturnType<typeof startGate>>
  */
 export async function startGate(t: Owner) {
   const folder = await temporaryFolder(t, 'gate')
-  const file = (name: string): string => join(folder, name)
+  const file = (name: string) => join(folder, name)
   writeFileSync(
     file('check'),
     `#!/bin/sh
@@ -241,7 +241,7 @@ export async function startGate(t: Owner) {
     timeout_s: 60,
     level: 'critical',
   }
-  const waiting = (): readonly string[] =>
+  const waiting = () =>
     readdirSync(folder).filter((name) => name.startsWith('waits-') && isAlive(name.slice(6)))
   const letThrough = () => {
     for (const name of waiting()) rmSync(file(name), { force: true })
@@ -269,7 +269,7 @@ export async function startGate(t: Owner) {
 }
 
 /** Whether a process runs: one that was ended leaves its file behind. */
-function isAlive(pid: string): boolean {
+function isAlive(pid: string) {
   try {
     return process.kill(Number(pid), 0)
   } catch {
@@ -386,6 +386,6 @@ export async function endByHand(
 }
 
 /** The numbers of the lines that a stream has given. */
-export function linesOf(stream: EventStream): readonly number[] {
+export function linesOf(stream: EventStream) {
   return stream.events.filter(({ event }) => event === 'line').map(({ id }) => Number(id))
 }

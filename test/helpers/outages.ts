@@ -40,12 +40,7 @@ export const FULL = '53100'
  * (`insert on ops.events`), `when` is SQL over the row `new`. Without an error code of its own it is one
  * that never heals. Gives what ends it.
  */
-export async function refuseRows(
-  env: Env,
-  change: string,
-  when: string,
-  errcode = 'P0001',
-): Promise<() => Promise<void>> {
+export async function refuseRows(env: Env, change: string, when: string, errcode = 'P0001') {
   const query = async (text: string) => void (await postgres.query(env, text))
   await query(
     `create or replace function public.refuse() returns trigger language plpgsql

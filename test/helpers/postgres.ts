@@ -122,7 +122,7 @@ export async function startPostgres(disk?: SmallDisk, parent = clusterParent()) 
 let shared: Promise<Databases> | undefined
 
 /** The run's cluster, else, for a file that runs alone, one that ends with the file. */
-export function sharedPostgres(): Promise<Databases> {
+export function sharedPostgres() {
   shared ??= openShared()
   return shared
 }

@@ -4,10 +4,10 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FORM_TYPE, plain } from './hooks.ts'
 import { request, type RequestOptions } from './http.ts'
+import { listen } from './listen.ts'
 import type { Owner } from './owner.ts'
 import { openStream, type EventStream, type StreamEvent } from './sse.ts'
 
@@ -91,12 +91,7 @@ export async function startReceiver(
     })
   })
   server.on('connection', () => (connections += 1))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return {
     url: `http://127.0.0.1:${port}`,
     port,

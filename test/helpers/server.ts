@@ -138,7 +138,7 @@ export function keepCalls(addresses: Addresses) {
 }
 
 /** The addresses as properties that throw where a service was not started. */
-export function serverAddresses(addresses: Addresses): Record<Service, string> {
+export function serverAddresses(addresses: Addresses) {
   const address = (service: Service) => {
     const found = addresses[service]
     if (found === undefined) throw new Error(`${service} was not started: name it in services`)
@@ -169,7 +169,7 @@ export type Addresses = Partial<Record<Service, string>>
 const READY = /^gatehouse \S+ ready((?: [a-z]+=\S+)+)$/m
 
 /** Reads `gatehouse 0.1.0 ready hooks=http://… links=http://… ops=http://…` out of a server's output. */
-export function parseReady(stdout: string): Addresses | undefined {
+export function parseReady(stdout: string) {
   const pairs = READY.exec(stdout)?.[1]
   // A line that is still arriving would give a cut address.
   if (pairs === undefined || !stdout.slice(stdout.indexOf(pairs)).includes('\n')) return undefined

@@ -11,7 +11,7 @@ export async function useTools(
   { model, ops }: ToolUser,
   list: readonly Call[],
   tier = 2,
-): Promise<readonly string[]> {
+) {
   let answers: readonly string[] = []
   model.answer(({ step, results }) => {
     if (step === 0) return calls(...list)

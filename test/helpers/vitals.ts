@@ -66,7 +66,7 @@ function openFiles(pid: number) {
 }
 
 /** The middle one of some numbers. */
-export function median(values: readonly number[]): number {
+export function median(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

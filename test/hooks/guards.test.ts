@@ -223,7 +223,7 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
     groupsHeader: () => undefined,
   })
   const httpVersion = '1.1'
-  const answer = (peer: string, host: string, method = 'GET'): number | undefined =>
+  const answer = (peer: string, host: string, method = 'GET') =>
     guard({ method, headers: { host }, httpVersion, peer })?.status
   for (const peer of ['127.255.0.9', '::1', '10.200.0.1', 'fd00::1']) {
     t.equal(answer(peer, 'hooks.example', 'POST'), undefined, peer)

@@ -127,7 +127,7 @@ export async function openStage(t: Owner, options: StageOptions) {
   return {
     /** The address of the host's web server. */
     page,
-    async play(recorded: NamedIncident): Promise<Played> {
+    async play(recorded: NamedIncident) {
       const now = systemClock.now()
       const incident = placed(recorded, now, page)
       pages = incident.pages

@@ -135,7 +135,7 @@ type Body = {
 }
 
 /** What an operation takes, by its document. */
-function bodyOf(document: Document, operation: Described): Closed | undefined {
+function bodyOf(document: Document, operation: Described) {
   const { requestBody } = operation as { requestBody?: Body }
   const schema = requestBody?.content['application/json']?.schema
   const name = schema?.$ref?.split('/').at(-1) ?? ''

@@ -390,7 +390,7 @@ export async function toolCalls(endpoint: Endpoint): Promise<TSchema> {
 }
 
 /** Headers of a tool call, which repeat what its body says. */
-export function toolHeaders({ token }: Endpoint, { body = '' }: Sent): Headers {
+export function toolHeaders({ token }: Endpoint, { body = '' }: Sent) {
   const [, name] = /"params":\{"name":"(\w+)"/.exec(String(body)) ?? []
   const version = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call' }
   return { authorization: `Bearer ${token}`, ...version, ...(name && { 'mcp-name': name }) }

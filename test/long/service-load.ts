@@ -42,7 +42,7 @@ type Call = [service: 'links' | 'ops', path: string, body: object]
 let made = 0
 
 /** Starts senders of deliveries, writers of links and memories, and who starts sessions. */
-export function startServiceLoad(t: Owner, options: ServiceLoadOptions): ServiceLoad {
+export function startServiceLoad(t: Owner, options: ServiceLoadOptions) {
   const { server, sender, token } = options
   const deliveries = startLoad(t, { base: () => server().hooks, sender, senders: 4 })
   const acked: { links: string[]; memories: string[]; sessions: number[] } = {

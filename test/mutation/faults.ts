@@ -23,7 +23,7 @@ export const FAULTS = ['kernel', 'hooks', 'links', 'ops'].flatMap((name) => {
   return text.trim().split('\n\n').map(faultOf)
 })
 
-function faultOf(paragraph: string): PlantedFault {
+function faultOf(paragraph: string) {
   const lines = paragraph.split('\n')
   const marked = (sign: string) =>
     lines.flatMap((line) => (line.startsWith(sign) ? [line.slice(1)] : [])).join('\n')

@@ -23,15 +23,8 @@ case "$*" in
 esac
 `
 
-type Machine = {
-  aptGet: string
-  parts: readonly SystemPart[]
-  /** The calls of apt-get so far, without its options. */
-  calls(): readonly string[]
-}
-
 /** A machine with this apt-get and without its parts, each of which needs these packages. */
-function machine(t: Owner, packages: readonly (readonly string[])[], updateCode = 0): Machine {
+function machine(t: Owner, packages: readonly (readonly string[])[], updateCode = 0) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-apt-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const aptGet = join(folder, 'apt-get')
@@ -43,6 +36,7 @@ function machine(t: Owner, packages: readonly (readonly string[])[], updateCode 
     debianPackages,
     find: () => (debianPackages.every(isInstalled) ? folder : undefined),
   }))
+  /** The calls of apt-get so far, without its options. */
   const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n')
   return { aptGet, parts, calls }
 }

@@ -37,7 +37,7 @@ async function store(base: string, type: string, body: Bytes) {
 }
 
 /** What a browser sends with a request of a page of this site, over plain http. */
-function own(base: string): { readonly headers: { readonly Referer: string } } {
+function own(base: string) {
   return { headers: { Referer: `${base}/log` } }
 }
 
@@ -180,7 +180,7 @@ await eachBackend(t, 'search', async (t, backend) => {
 })
 
 /** The headers in which a browser names the site and the kind of a load. */
-function fetchedBy(site: string, dest: string): Record<string, string> {
+function fetchedBy(site: string, dest: string) {
   return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
 }
 

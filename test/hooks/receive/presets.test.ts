@@ -95,7 +95,7 @@ const addPreset = (name: string, scheme: string, more: Fields = {}) =>
   add(name, presetSender(scheme), more)
 
 /** A delivery of a sender to its provider, not signed yet. */
-function sendingOf({ name, sender, secret }: Source, at = now()): Sending {
+function sendingOf({ name, sender, secret }: Source, at = now()) {
   return sendingTo(`${base}/webhooks/generic/${name}`, sender, secret, at)
 }
 

@@ -51,11 +51,11 @@ const HARMLESS = `
 
 type Headers = NonNullable<RequestOptions['headers']>
 
-function bearer(token: string): Headers {
+function bearer(token: string) {
   return { Authorization: `Bearer ${token}` }
 }
 
-function header(token: string): Headers {
+function header(token: string) {
   return { 'X-Webhook-Token': token }
 }
 
