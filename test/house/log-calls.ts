@@ -51,7 +51,7 @@ function callsIn(node: Node) {
 }
 
 /** The lines that a call writes: two for `reportsTo`, none where it does not log. */
-function linesOf(checker: Checker, call: CallExpression) {
+function linesOf(checker: Checker, call: CallExpression): readonly Line[] {
   const { expression: callee, arguments: given } = call
   if (isIdentifier(callee) && callee.text === REPORTS.name) {
     const fields = fieldsOf(checker, given[3])

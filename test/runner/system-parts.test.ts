@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Owner } from '../helpers/owner.ts'
-import {
-  deploymentParts,
-  ensureSystemParts,
-  longParts,
-  systemParts,
-  type SystemPart,
-} from './system-parts.ts'
+import { deploymentParts, ensureSystemParts, longParts, systemParts } from './system-parts.ts'
 
 /** An apt-get that installs by making a file, notes its calls, and knows every name but those with `unknown` in them. */
 const APT = `#!/bin/sh
