@@ -15,7 +15,7 @@ import { headerText, send } from './pages.ts'
 export type Paths = readonly string[]
 
 /** Pages of a service: one of each kind. */
-export type Site = { kinds: Paths }
+type Site = { kinds: Paths }
 
 /** A service whose names have no place to break, with a check that fails, and one without checks. */
 const LONG_NAME = 'n'.repeat(180)

@@ -5,7 +5,7 @@ import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { postgres } from '../helpers/backends.ts'
 import { runOk } from '../helpers/cli.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -25,7 +25,7 @@ function documented() {
       .slice(1)
       .map((row) => {
         const [, name = '', type = '', labels = ''] = row.split('|').map((cell) => cell.trim())
-        const names = [...labels.matchAll(/`(\w+)`/g)].flatMap((match) => match[1] ?? [])
+        const names = allIn(labels, /`(\w+)`/g)
         return [name.replaceAll('`', ''), { type, labels: names }]
       }),
   )
@@ -61,7 +61,7 @@ t.test('the manual has every metric with its type and labels, and no other', asy
     const row = known.get(type === 'counter' ? `${family}_total` : family)
     t.equal(row?.type, type, family)
     for (const { name, labels } of samples) {
-      const used = [...labels.matchAll(/(\w+)="/g)].flatMap((match) => match[1] ?? [])
+      const used = allIn(labels, /(\w+)="/g)
       t.same(
         used.filter((label) => label !== 'le'),
         row?.labels,

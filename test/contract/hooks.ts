@@ -14,7 +14,7 @@ export const ADDED = {
 } as const
 
 /** The hooks service with the generic providers `ci` and `anybody`. */
-export type HooksFace = {
+type HooksFace = {
   base: string
   api: Api
   /** The token of `ci`. */

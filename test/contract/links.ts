@@ -21,7 +21,7 @@ export const ADDED = {
 } as const
 
 /** The links service, and people who call it. */
-export type LinksFace = {
+type LinksFace = {
   base: string
   /** Without a token. */
   nobody: Caller['api']

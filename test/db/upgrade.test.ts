@@ -7,7 +7,7 @@ import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { onPostgres, embedded, type Backend, type Row } from '../helpers/backends.ts'
 import { check, runOk } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { ROOT, inLongRun, type Env } from '../helpers/program.ts'
 import { keepSecret, transcript } from '../helpers/secrets.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
@@ -49,7 +49,7 @@ function releaseOf(file: string) {
     /^-- (\S+): .* on (\S+), .* 1 to (\d+)\.$/m.exec(text) ?? []
   // As if made yesterday: retention counts.
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
-  const tables = [...text.matchAll(/^INSERT INTO ([\w.]+)/gm)].map(([, table = '']) => table)
+  const tables = allIn(text, /^INSERT INTO ([\w.]+)/gm)
   return {
     name,
     migrations: Number(last),
@@ -167,7 +167,7 @@ async function brokenPages(base: string, start: string) {
   for (const path of kinds.values()) {
     const { status, text } = await request(base + path, { headers })
     if (status !== 200) broken.push(`${status} ${path}`)
-    for (const [, href = ''] of text.matchAll(/ href="([^"#]+)/g)) {
+    for (const href of allIn(text, / href="([^"#]+)/g)) {
       const address = href.replaceAll('&amp;', '&')
       if (!address.startsWith(start) || /^\/(-\/)?(docs|assets|api)\b/.test(address)) continue
       const { pathname, searchParams } = new URL(address, base)

@@ -22,7 +22,7 @@ export const COOKIE = 'session=ann'
  * A proxy with the setting that `gatehouse init` shows, in which only TLS, ports and the password of `/relay` are
  * others; unless `hasPassword` this stays as it is delivered.
  */
-export type StartProxy = (
+type StartProxy = (
   t: Owner,
   server: TestServer,
   signIn: SignIn,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A request that no client would send, and what comes of it. Its text goes out as latin1. */
-export type Malformed = {
+type Malformed = {
   name: string
   text: string
   /** Statuses of the answers, in order; the connection ends behind them. */

@@ -135,7 +135,7 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
   return { stdout: () => stdout, stderr: () => stderr, stop, ended }
 }
 
-export function wordsOf(words: Words) {
+function wordsOf(words: Words) {
   return typeof words === 'string' ? words.split(' ') : words
 }
 

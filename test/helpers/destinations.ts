@@ -6,7 +6,7 @@ import type { Received } from './replays.ts'
 import { until } from './until.ts'
 
 /** A destination as the API shows it. */
-export type Listed = {
+type Listed = {
   disabled_by: string | null
   failing: boolean
   position: number

@@ -185,3 +185,8 @@ export async function countAnswers(base: string, route: string, status: number) 
 export function leadsTo({ headers }: Pick<Response, 'headers'>) {
   return String(headers.location).split('?')[0] ?? ''
 }
+
+/** What the first group of a global pattern holds at each of its places in a text. */
+export function allIn(text: string, pattern: RegExp) {
+  return [...text.matchAll(pattern)].map(([, found = '']) => found)
+}

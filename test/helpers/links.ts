@@ -3,7 +3,7 @@ import type { Test } from 'tap'
 import { apiOf, type Api } from './api.ts'
 import { postgres, type Backend, type Param } from './backends.ts'
 import { runCli } from './cli.ts'
-import { request, type RequestOptions, type Response } from './http.ts'
+import { allIn, request, type RequestOptions, type Response } from './http.ts'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Env } from './program.ts'
@@ -189,7 +189,7 @@ async function insertToken(
 }
 
 /** A link as it is stored; people by their addresses, the primary owner first. */
-export type StoredLink = { slug: string } & Partial<
+type StoredLink = { slug: string } & Partial<
   Pick<Link, 'id' | 'url' | 'title' | 'visibility' | 'tags'> &
     Readonly<Record<'owners' | 'shares', readonly string[]>>
 >
@@ -281,7 +281,7 @@ export async function slugsOf({ read }: Pick<Caller, 'read'>, path: string) {
 
 /** The slugs of the rows in a list, from top to bottom. */
 export function slugsIn(text: string) {
-  return [...text.matchAll(/<tr [^>]*data-slug="([^"]*)"/g)].map(([, slug = '']) => slug)
+  return allIn(text, /<tr [^>]*data-slug="([^"]*)"/g)
 }
 
 /** The address of the next page of the list whose table's body has this id; undefined on the last one. */
@@ -325,7 +325,7 @@ export async function leadsTo(
 /** The slugs that a page suggests instead of the one that was asked for. */
 export function suggested({ text }: Pick<Response, 'text'>) {
   const [list = ''] = /<ul class="suggestions">.*?<\/ul>/s.exec(text) ?? []
-  return [...list.matchAll(/href="\/([^"]*)"/g)].map(([, slug = '']) => slug)
+  return allIn(list, /href="\/([^"]*)"/g)
 }
 
 /** The url of a link whose address has as many bytes as a `Location` may have, and that address. */

@@ -6,7 +6,7 @@ import {
 } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FORM_TYPE, plain } from './hooks.ts'
-import { request, type RequestOptions } from './http.ts'
+import { allIn, request, type RequestOptions } from './http.ts'
 import { listen } from './listen.ts'
 import type { Owner } from './owner.ts'
 import { openStream, type EventStream, type StreamEvent } from './sse.ts'
@@ -33,7 +33,7 @@ export function attemptsIn(text: string) {
     ),
   ]
   return rows.map(([, outcome = '', row = '', below = '']) => {
-    const cells = [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell)
+    const cells = allIn(row, /<td[^>]*>(.*?)<\/td>/gs)
     const [first = '', , answer = '', kind = ''] = cells
     const target = /<bdi>(.*?)<\/bdi>/s.exec(first)?.[1] ?? ''
     const detail = /class="detail">(.*?)</s.exec(first)?.[1] ?? ''

@@ -6,7 +6,7 @@ import { parseBlocks } from '../../kernel/net/addresses.ts'
 import { redactAddress } from '../../services/hooks/receive/rejections.ts'
 import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { rawExchange, request } from '../helpers/http.ts'
+import { allIn, rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import {
@@ -42,8 +42,8 @@ t.test('guards of a listener on loopback', async (t) => {
   /** What a foreign page must not change. */
   const state = async () => {
     const { text } = await request(`${base}/providers`)
-    const cards = [...text.matchAll(/data-provider="([^"]+)"/g)].map(([, name]) => name)
-    const switches = [...text.matchAll(/aria-checked="(\w+)"/g)].map(([, on]) => on)
+    const cards = allIn(text, /data-provider="([^"]+)"/g)
+    const switches = allIn(text, /aria-checked="(\w+)"/g)
     return { retry: await retryOf(), cards, switches }
   }
 

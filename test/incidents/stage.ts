@@ -34,7 +34,7 @@ import { setUpHost, type MadeUpHost } from './made-up-host.ts'
 import { seed } from './seed.ts'
 
 /** What incidents are played with. */
-export type StageOptions = {
+type StageOptions = {
   database: Pick<DatabaseOptions, 'url' | 'dataDirectory'>
   /** Where the made-up host and the output of sessions are. */
   folder: string

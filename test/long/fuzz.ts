@@ -40,7 +40,7 @@ export type Sent = {
 }
 
 /** A running service, and what its declarations do not say. */
-export type Subject = {
+type Subject = {
   server: ServerProcess
   base: string
   routes: readonly Route[]

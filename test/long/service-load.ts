@@ -31,7 +31,7 @@ export type ServiceLoad = {
 }
 
 /** How: `server` is asked before each call, because a restart changes it; `token` is for links. */
-export type ServiceLoadOptions = {
+type ServiceLoadOptions = {
   server: () => TestServer
   sender: Sender
   token: string
@@ -101,7 +101,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions) {
 }
 
 /** Looks into the database. */
-export type Look = (text: string) => Promise<readonly Row[]>
+type Look = (text: string) => Promise<readonly Row[]>
 
 /** All that was acknowledged is there, once and whole; what was not is whole or not there at all. */
 export async function assertKept(t: Test, { deliveries, acked }: ServiceLoad, look: Look) {

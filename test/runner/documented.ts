@@ -14,7 +14,7 @@ type Document = {
 type Check = (value: unknown) => boolean
 
 /** How exchanges of an API compare with its document. */
-export type Comparison = {
+type Comparison = {
   /** A line for each way in which an answer is not as the document has it. */
   faults: readonly string[]
   /** Operations of the API that never succeeded, as `GET /path`. */

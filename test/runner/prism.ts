@@ -16,7 +16,7 @@ import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
 /** A part of a request or an answer that is not as the document has it. */
-export type Violation = {
+type Violation = {
   /** `request` or `response`, and where in it. */
   location: readonly string[]
   code: string | number

@@ -12,7 +12,7 @@ import {
   type Ack,
   type Fields,
 } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
+import { allIn, request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
@@ -50,7 +50,7 @@ const send = (name: string, type: string, body: string | Uint8Array = '{}', head
 async function log(query: string) {
   const answer = await request(`${base}/log?${query}`, { headers: FRAGMENT })
   if (answer.status !== 200) throw new Error(`GET /log?${query} answered ${answer.status}`)
-  const ids = [...answer.text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+  const ids = allIn(answer.text, /data-id="(\d+)"/g).map(Number)
   const next = /href="\/log\?([^"]*cursor=[^"]*)"/.exec(answer.text)?.[1]
   return { ...answer, ids, next: next?.replaceAll('&amp;', '&') }
 }

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { t } from 'tap'
-import { countAnswers, request } from '../../helpers/http.ts'
+import { allIn, countAnswers, request } from '../../helpers/http.ts'
 import { backends, eachBackend } from '../../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, type Endpoint } from '../../helpers/mcp.ts'
 import type { Owner } from '../../helpers/owner.ts'
@@ -44,7 +44,7 @@ function own(base: string) {
 /** Types of the events on the page that a query of the log gives, newest first. */
 async function typesFound(base: string, query: string) {
   const { text } = await request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' } })
-  return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
+  return allIn(text, />\s*([a-z]+\.type)\s*</g)
 }
 
 await eachBackend(t, 'search', async (t, backend) => {
@@ -227,7 +227,7 @@ t.test('a search reads only the events that its filters leave', async (t) => {
     ['text=needle&limit=20', newest],
   ] as const) {
     const { text } = await request(`${hooks}/log?${query}`, own(hooks))
-    const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+    const ids = allIn(text, /data-id="(\d+)"/g).map(Number)
     t.same(ids, found, query)
   }
   // Sessions pass their figures on when they end.

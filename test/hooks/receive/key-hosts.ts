@@ -15,7 +15,7 @@ type Answer = number | string | { begins: string }
 type Asked = Omit<OutboundRequest, 'body'> & { body?: Buffer }
 
 /** All hosts of the internet: what each address answers, and what was asked for. */
-export type KeyHosts = Outbound & {
+type KeyHosts = Outbound & {
   answers: Map<string, Answer | ((body: string) => Answer)>
   asked: Asked[]
   /** Requests to addresses that begin like this. */
@@ -57,7 +57,7 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
 }
 
 /** A private key with its certificate. */
-export type Certified = { key: KeyObject; pem: string }
+type Certified = { key: KeyObject; pem: string }
 
 /** Makes a certificate of RSA, by openssl. */
 export async function makeCertificate(t: Owner, bits = 2_048): Promise<Certified> {
@@ -124,7 +124,7 @@ export function paypalHeaders(key: KeyObject, webhook: string, body: string): Me
 }
 
 /** A key of an issuer, with its JSON Web Key. */
-export type IssuerKey = { key: KeyObject; jwk: object; kid: string }
+type IssuerKey = { key: KeyObject; jwk: object; kid: string }
 
 export function issuerKey(kid: string, type: 'rsa' | 'ec' = 'rsa'): IssuerKey {
   const { privateKey, publicKey } =

@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
-import { request } from '../../helpers/http.ts'
+import { allIn, request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   attemptsIn,
@@ -386,7 +386,7 @@ await t.test('two answers of an event are compared', async (t) => {
   await answer('{"n":2,"ok":true}')
   const last = await answer('line 1')
   t.match(last.text, 'Compare answers')
-  const ids = [...last.text.matchAll(/data-attempt="(\d+)"/g)].map(([, found]) => found)
+  const ids = allIn(last.text, /data-attempt="(\d+)"/g)
   const compared = (answer = '', other = '') =>
     pageOf(`/log/${id}?answer=${answer}&other=${other}`)
   const [text, third, second, first] = ids
@@ -404,7 +404,7 @@ await t.test('the menu offers where events were sent lately, and a command', asy
   }
   const other = await send()
   const text = await pageOf(`/log/${other}`)
-  const offered = [...text.matchAll(/name="target_url" value="([^"]+)"/g)].map(([, to]) => to)
+  const offered = allIn(text, /name="target_url" value="([^"]+)"/g)
   t.equal(offered[0], `${url}/lately`)
   t.ok(offered.length <= 5)
   t.notMatch(offered.join(' '), /token|never/, 'none that lacks its token, or was refused')
