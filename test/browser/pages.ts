@@ -5,7 +5,8 @@ import {
   type BrowserOwner,
   type TestBrowser,
 } from '../helpers/browser.ts'
-import { JSON_TYPE, post, type Ack } from '../helpers/hooks.ts'
+import { post, type Ack } from '../helpers/hooks.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 /** A browser beside a server and a database needs more than the usual limit on a busy machine. */
@@ -32,9 +33,7 @@ export async function send(
   body: string | Uint8Array = '{"hello":"world"}',
   headers: Readonly<Record<string, string>> = {},
 ) {
-  const answer = await post(base, path, body, { ...JSON_TYPE, ...headers })
-  if (answer.status !== 202) throw new Error(`${path} answered ${answer.status}, expected 202`)
-  return answer.json<Ack>()
+  return (await expectStatus(202, post(base, path, body, headers), path)).json<Ack>()
 }
 
 /** Text as the bytes of a header: UTF-8, where node:http takes one character a byte. */

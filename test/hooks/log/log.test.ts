@@ -3,6 +3,7 @@ import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { postgres } from '../../helpers/backends.ts'
 import {
+  accepted,
   SIGNED_ENV,
   addProvider,
   deliver,
@@ -336,7 +337,7 @@ await t.test('an export has a line for each event, as the API gives it', async (
   }
   const first = await send('shop', 'order.made', '{"text":"line\\nbreak"}')
   const binary = await send('shop', 'bytes', Buffer.from([0xff, 0x00, 0x0a]))
-  const signed = (await deliver(base, 'code_host', '{"b":1}')).json<Ack>().id
+  const signed = await accepted(deliver(base, 'code_host', '{"b":1}'))
   const ids = [signed, binary, first]
   const events = await Promise.all(ids.map(async (id) => (await api('GET', `/events/${id}`)).json))
   t.same(await exported(`/log/export?since=${first}`), events)
