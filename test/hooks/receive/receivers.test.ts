@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { t, type Test } from 'tap'
-import { VECTORS } from '../../fixtures/signing-vectors.ts'
+import { VECTORS } from '../../fixtures/preset-vectors.ts'
 import { onPostgres } from '../../helpers/backends.ts'
 import { rawExchange, request, type RequestOptions } from '../../helpers/http.ts'
 import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
