@@ -296,8 +296,7 @@ export async function listedAll(
   path: string,
   rows = 'links',
 ): Promise<readonly string[]> {
-  const page = await who.get(path)
-  if (page.status !== 200) throw new Error(`${path} answered ${page.status}`)
+  const page = await expectStatus(200, who.get(path), path)
   const next = nextOf(page.text, rows)
   return [...slugsIn(page.text), ...(next === undefined ? [] : await listedAll(who, next, rows))]
 }

@@ -5,6 +5,7 @@ import { postgres, type Backend } from './backends.ts'
 import { request } from './http.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
+import { expectStatus } from './refusals.ts'
 import { startServerProcess, type ServerProcess } from './server-process.ts'
 import { startServer, type TestServer } from './server.ts'
 import type { EventStream } from './sse.ts'
@@ -284,9 +285,8 @@ export async function trigger(
   tier?: number,
 ): Promise<Session> {
   if (tier === undefined) {
-    const made = await api<Session>('POST', '/sessions/trigger', { prompt })
-    if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
-    return made.json
+    const made = api<Session>('POST', '/sessions/trigger', { prompt })
+    return (await expectStatus(201, made, 'trigger')).json
   }
   const body = new URLSearchParams({ prompt, tier: String(tier) }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }

@@ -9,6 +9,7 @@ import { FORM_TYPE, plain } from './hooks.ts'
 import { allIn, request, type RequestOptions } from './http.ts'
 import { listen } from './listen.ts'
 import type { Owner } from './owner.ts'
+import { expectStatus } from './refusals.ts'
 import { openStream, type EventStream, type StreamEvent } from './sse.ts'
 
 /** Posts the form of an event's page, as a program does. */
@@ -50,9 +51,8 @@ export function attemptsIn(text: string) {
 
 /** The attempts that an event's page lists, newest first. */
 export async function attemptsOf(base: string, id: number) {
-  const { status, text } = await request(`${base}/log/${id}?tab=deliveries`)
-  if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
-  return attemptsIn(text)
+  const path = `/log/${id}?tab=deliveries`
+  return attemptsIn((await expectStatus(200, request(base + path), path)).text)
 }
 
 /** A request as a receiver got it, read whole. */

@@ -11,6 +11,7 @@ import type { Outbound } from '../../kernel/net/outbound.ts'
 import { AGENT_SECRETS } from '../../services/ops/agent/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
+import { FREE } from './cli.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { ENGINE_FLAGS, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
@@ -125,8 +126,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 
 /** A server's variables: free ports on loopback, a fresh data directory, and what the options have. */
 export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> {
-  const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
-  return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
+  return { ...FREE, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
