@@ -105,7 +105,7 @@ async function main(): Promise<number> {
 }
 
 /** The long suite has the API's own tests too, whose calls are compared with the documents, and long forms. */
-function suiteFiles(): string[] {
+function suiteFiles() {
   const patterns = values.long
     ? [
         'test/{long,faults,links,ops}/**/*.test.ts',
@@ -122,7 +122,7 @@ function suiteFiles(): string[] {
   return [...slow, ...files.filter((file) => !slow.includes(file))]
 }
 
-function runSuite(files: readonly string[]): Promise<readonly FileResult[]> {
+function runSuite(files: readonly string[]) {
   const length = values.long ? 'long' : 'short'
   const fileSeconds = FILE_SECONDS[length]
   const groups = groupFiles(files, FILES_A_PROCESS[length]).flatMap((group) =>
@@ -158,12 +158,12 @@ function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, number) => total + number, 0)
 }
 
-function seconds(milliseconds: number): string {
+function seconds(milliseconds: number) {
   return `${(milliseconds / 1_000).toFixed(1)} s`
 }
 
 /** For a run that could not happen: its reason is the one failure. */
-function sayFailure(reason: string): number {
+function sayFailure(reason: string) {
   say(reason)
   say(totalsLine({ passed: 0, failed: 1, skipped: 0 }))
   return 1

@@ -1,16 +1,17 @@
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { t } from 'tap'
 import { postgres } from '../helpers/backends.ts'
+import { listen } from '../helpers/listen.ts'
 import { inventoryFile, startOps } from '../helpers/ops.ts'
 import { until } from '../helpers/until.ts'
 import { browse, clickButton, focusedId, loadFailure, textOf, untilText } from './pages.ts'
 
 type Check = { id: number; state: string }
 
-const open = createServer((socket) => socket.destroy())
-await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve))
-t.teardown(() => void open.close())
-const { port } = open.address() as AddressInfo
+const port = await listen(
+  t,
+  createServer((socket) => socket.destroy()),
+)
 const inventory = {
   services: [
     {

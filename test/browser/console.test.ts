@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core'
 import { postgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
-import { identity, insertLinks, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, insertLinks, linksServer, makeLink } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
@@ -30,7 +30,7 @@ const { hooks, ops } = server
 const links = linksServer(server, env)
 await fillOrdinary(hooks)
 await fillOps(opsServer(server, env))
-const ann = await pageUser(links, 'ann')
+const ann = await links.user('ann')
 await makeLink(ann, 'docs')
 
 const origins = [hooks, server.links, ops]
@@ -161,7 +161,7 @@ await t.test('the palette by keyboard alone', async (t) => {
   })
 
   await t.test('links: only those that the visitor may see', async (t) => {
-    const bob = await pageUser(links, 'bob2')
+    const bob = await links.user('bob2')
     await makeLink(bob, 'secure-plan', { visibility: 'secure' })
     const { text } = await ann.get('/-/palette?q=secure-plan')
     t.notMatch(text, /href="[^"]*secure-plan/)
@@ -480,7 +480,7 @@ await t.test('tables of named rows keep their roles on a phone', async (t) => {
 })
 
 await t.test('back shows the place that was left', async () => {
-  const ivy = await pageUser(links, 'ivy')
+  const ivy = await links.user('ivy')
   const own = Array.from({ length: 130 }, (_, at) => {
     return { slug: `ivy-${at + 100}`, owners: [ivy.email] }
   })

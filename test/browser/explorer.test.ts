@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import { CHAT_KEY } from '../helpers/alerts.ts'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
 import { postgres } from '../helpers/backends.ts'
-import { addProvider, post, type Ack } from '../helpers/hooks.ts'
+import { accepted, addProvider, post } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import { ended, inventoryFile } from '../helpers/ops.ts'
@@ -21,7 +21,7 @@ const env = {
 const server = await startServer(t, { services: ['hooks', 'links', 'ops'], env })
 const ben = await linksServer(server, env).user('ben', { admin: true })
 await addProvider(server.hooks, 'ci', { open: true })
-const { id } = (await post(server.hooks, 'generic/ci', '{"order":"o-1"}')).json<Ack>()
+const id = await accepted(post(server.hooks, 'generic/ci', '{"order":"o-1"}'))
 await ended({ api: apiOf(server.ops) })
 
 /** What is typed before an operation is executed, and what must come back. */

@@ -1,7 +1,7 @@
 import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { postgres } from '../helpers/backends.ts'
-import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, linksServer, makeLink } from '../helpers/links.ts'
 import { startServer } from '../helpers/server.ts'
 import { SIGNED_ENV, addProvider, deliver, type Ack } from '../helpers/hooks.ts'
 import { browse, clickButton, headerText, loadFailure, send, textOf } from './pages.ts'
@@ -138,8 +138,8 @@ const TARGETS = [
 
 await t.test('links: what somebody typed is text and nothing else', async (t) => {
   const links = linksServer(server, env)
-  const ann = await pageUser(links, 'ann')
-  const sly = await pageUser(links, 'sly<b>"x"</b>'.replaceAll(/[<>"]/g, "'"))
+  const ann = await links.user('ann')
+  const sly = await links.user('sly<b>"x"</b>'.replaceAll(/[<>"]/g, "'"))
   const page = await openPage(t, links.base, {
     viewport: { width: 390, height: 800 },
     extraHTTPHeaders: identity(ann.email),

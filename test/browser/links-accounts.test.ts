@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { postgres } from '../helpers/backends.ts'
-import { identity, makeLink, pageUser, startPages, type Caller } from '../helpers/links.ts'
+import { identity, makeLink, startPages, type Caller } from '../helpers/links.ts'
 import { keepSecret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 import {
@@ -33,8 +33,8 @@ page.on('dialog', (dialog) => {
 })
 
 await t.test('users by mouse and keyboard', async (t) => {
-  const eve = await pageUser(links, 'eve', { admin: true })
-  const ann = await pageUser(links, 'ann')
+  const eve = await links.user('eve', { admin: true })
+  const ann = await links.user('ann')
   await page.setExtraHTTPHeaders(identity(eve.email))
   const row = (email: string) => page.getByRole('row').filter({ hasText: email })
   await page.goto(`${links.base}/-/`)
@@ -86,8 +86,8 @@ await t.test('users by mouse and keyboard', async (t) => {
 })
 
 await t.test('links of everybody: chosen ones get a co-owner', async () => {
-  const gus = await pageUser(links, 'gus', { admin: true })
-  const hana = await pageUser(links, 'hana')
+  const gus = await links.user('gus', { admin: true })
+  const hana = await links.user('hana')
   for (const slug of ['n-10', 'n-11', 'n-12']) await makeLink(hana, slug)
   await page.setExtraHTTPHeaders(identity(gus.email))
   await page.goto(`${links.base}/-/admin/links`)
@@ -108,7 +108,7 @@ await t.test('links of everybody: chosen ones get a co-owner', async () => {
 })
 
 await t.test('a file of another program: previewed, then imported', async (t) => {
-  const ida = await pageUser(links, 'ida', { admin: true })
+  const ida = await links.user('ida', { admin: true })
   await page.setExtraHTTPHeaders(identity(ida.email))
   await page.goto(`${links.base}/-/admin/import`)
   const file = 'keyword;url;title;clicks\r\nhandbook;https://handbook.test/;"The; book";7\r\n'

@@ -4,7 +4,6 @@ import {
   identity,
   insertLinks,
   makeLink,
-  pageUser,
   startPages,
   type Link,
   type PageUser,
@@ -39,8 +38,8 @@ const { page, context } = await browse(t, links.base, {
 await rememberCopies(context)
 
 await t.test('a link from its making to its end', async (t) => {
-  const ann = await pageUser(links, 'ann')
-  const bob = await pageUser(links, 'bob')
+  const ann = await links.user('ann')
+  const bob = await links.user('bob')
   await makeLink(bob, 'taken', { visibility: 'private' })
   await context.setExtraHTTPHeaders(identity(ann.email))
   const state = page.locator('#slug-state')
@@ -178,7 +177,7 @@ await t.test('a link from its making to its end', async (t) => {
 })
 
 await t.test('the bookmark of the help opens the form', async (t) => {
-  const greta = await pageUser(links, 'greta')
+  const greta = await links.user('greta')
   await context.setExtraHTTPHeaders(identity(greta.email))
   await page.goto(`${links.base}/-/help`)
   const bookmark =
@@ -197,7 +196,7 @@ await t.test('the bookmark of the help opens the form', async (t) => {
 })
 
 await t.test('lists: search, filters, more, copy', async (t) => {
-  const cleo = await pageUser(links, 'cleo')
+  const cleo = await links.user('cleo')
   const numbered = Array.from({ length: 54 }, (_, at) => {
     return { slug: `n-${at + 10}`, owners: [cleo.email] }
   })
@@ -277,7 +276,7 @@ await t.test('lists: search, filters, more, copy', async (t) => {
 })
 
 await t.test('a preview whose field is cleared is no new preview', async (t) => {
-  const dorothy = await pageUser(links, 'dorothy')
+  const dorothy = await links.user('dorothy')
   await makeLink(dorothy, 'tickets', { url: 'https://bugs.test/{1}' })
   await context.setExtraHTTPHeaders(identity(dorothy.email))
   await page.goto(`${links.base}/tickets+`)

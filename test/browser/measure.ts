@@ -14,7 +14,7 @@ const LEAST_TARGET = { mouse: 24, finger: 44 } as const
 export const ZONE = 'Asia/Kolkata'
 
 /** Puts in-page.js into all pages of a profile. */
-export function measurable(context: BrowserContext): Promise<unknown> {
+export function measurable(context: BrowserContext) {
   return context.addInitScript({ path: join(import.meta.dirname, 'in-page.js') })
 }
 
@@ -35,7 +35,7 @@ const FAULTS = `axe.run(${JSON.stringify(OPTIONS)}).then(({ violations }) =>
   violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`
 
 /** Puts axe-core into all pages of a profile: it is large, and sent once. */
-export function checkable(context: BrowserContext): Promise<unknown> {
+export function checkable(context: BrowserContext) {
   return context.addInitScript({ path: AXE })
 }
 

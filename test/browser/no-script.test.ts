@@ -1,7 +1,7 @@
 import { t, type Test } from 'tap'
 import { postgres } from '../helpers/backends.ts'
 import { SIGNED_ENV, addProvider, deliver, eventIds, postForm } from '../helpers/hooks.ts'
-import { identity, linksServer, pageUser } from '../helpers/links.ts'
+import { identity, linksServer } from '../helpers/links.ts'
 import { ended, opsServer, startGate, type Memory } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { keepSecret } from '../helpers/secrets.ts'
@@ -22,8 +22,8 @@ const env = {
 const server = await startServer(t, { env })
 const base = server.hooks
 const links = linksServer(server, env)
-const ann = await pageUser(links, 'ann')
-const bob = await pageUser(links, 'bob')
+const ann = await links.user('ann')
+const bob = await links.user('bob')
 const { page, secretShown } = await browse(t, base, {
   origins: [server.hooks, server.links, server.ops],
   javaScriptEnabled: false,
@@ -202,7 +202,7 @@ await t.test('a token: made, revoked', async (t) => {
 })
 
 await t.test('the navigation has what one may open', async (t) => {
-  const eve = await pageUser(links, 'eve', { admin: true })
+  const eve = await links.user('eve', { admin: true })
   const own = ['My links', 'All links', 'New link', 'Tags', 'Tokens', 'Help']
   const entries = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
   for (const [email, labels, line] of [

@@ -5,7 +5,8 @@ import {
   type BrowserOwner,
   type TestBrowser,
 } from '../helpers/browser.ts'
-import { JSON_TYPE, post, type Ack } from '../helpers/hooks.ts'
+import { post, type Ack } from '../helpers/hooks.ts'
+import { expectStatus } from '../helpers/refusals.ts'
 import { until } from '../helpers/until.ts'
 
 /** A browser beside a server and a database needs more than the usual limit on a busy machine. */
@@ -21,7 +22,7 @@ export function browse(
 }
 
 /** What Chromium writes on its console for an answer with this status. */
-export function loadFailure(status: number): RegExp {
+export function loadFailure(status: number) {
   return new RegExp(`^Failed to load resource: the server responded with a status of ${status}\\b`)
 }
 
@@ -31,14 +32,12 @@ export async function send(
   path: string,
   body: string | Uint8Array = '{"hello":"world"}',
   headers: Readonly<Record<string, string>> = {},
-): Promise<Ack> {
-  const answer = await post(base, path, body, { ...JSON_TYPE, ...headers })
-  if (answer.status !== 202) throw new Error(`${path} answered ${answer.status}, expected 202`)
-  return answer.json<Ack>()
+) {
+  return (await expectStatus(202, post(base, path, body, headers), path)).json<Ack>()
 }
 
 /** Text as the bytes of a header: UTF-8, where node:http takes one character a byte. */
-export function headerText(text: string): string {
+export function headerText(text: string) {
   return Buffer.from(text, 'utf8').toString('latin1')
 }
 
@@ -131,6 +130,6 @@ export async function tabTo(page: Page, id: string) {
 }
 
 /** A part of a provider's tile on the dashboard. */
-export function tile(page: Page, provider: string, part: string): Locator {
+export function tile(page: Page, provider: string, part: string) {
   return page.locator(`[data-provider="${provider}"]`).locator(part)
 }

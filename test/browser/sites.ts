@@ -1,6 +1,6 @@
 import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
-import { makeLink, pageUser, type LinksServer } from '../helpers/links.ts'
+import { makeLink, type LinksServer } from '../helpers/links.ts'
 import { beginByHand, ended, inventoryFile, storeLines, type OpsServer } from '../helpers/ops.ts'
 import { FORM_TYPE, SIGNED_ENV, addProvider, deliver, post, postForm } from '../helpers/hooks.ts'
 import type { Owner } from '../helpers/owner.ts'
@@ -15,7 +15,7 @@ import { headerText, send } from './pages.ts'
 export type Paths = readonly string[]
 
 /** Pages of a service: one of each kind. */
-export type Site = { kinds: Paths }
+type Site = { kinds: Paths }
 
 /** A service whose names have no place to break, with a check that fails, and one without checks. */
 const LONG_NAME = 'n'.repeat(180)
@@ -157,8 +157,8 @@ async function refusals(base: string) {
 
 /** A user's links with texts as long as each field lets it be, and the paths of the pages about them. */
 export async function fillLinks(links: LinksServer): Promise<Site & { email: string }> {
-  const ann = await pageUser(links, 'ann')
-  const bob = await pageUser(links, `bob.${'b'.repeat(200)}`)
+  const ann = await links.user('ann')
+  const bob = await links.user(`bob.${'b'.repeat(200)}`)
   const title = 'x'.repeat(200)
   const { id: long } = await makeLink(ann, `l${'-o'.repeat(31)}`, {
     url: `https://long.test/${'p'.repeat(2_000)}`,
@@ -199,7 +199,7 @@ export async function fillLinks(links: LinksServer): Promise<Site & { email: str
 
 /** An admin with a long name, a token, a user and long tags, and the paths of the pages about them. */
 export async function fillAdmin(links: LinksServer): Promise<Site & { email: string }> {
-  const eve = await pageUser(links, `eve.${'e'.repeat(200)}`, { admin: true })
+  const eve = await links.user(`eve.${'e'.repeat(200)}`, { admin: true })
   const tag = 't'.repeat(50)
   const title = 'x'.repeat(200)
   const url = `https://long.test/${'p'.repeat(2_000)}`

@@ -5,7 +5,7 @@ import { apiOf } from '../helpers/api.ts'
 import { postgres } from '../helpers/backends.ts'
 import { addProvider } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
-import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, linksServer, makeLink } from '../helpers/links.ts'
 import { inventoryFile } from '../helpers/ops.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -78,11 +78,11 @@ async function fillHooks() {
 }
 
 async function fillLinks() {
-  const ann = await pageUser(links, 'ann', { admin: true })
-  const carol = await pageUser(links, 'carol')
+  const ann = await links.user('ann', { admin: true })
+  const carol = await links.user('carol')
   await makeLink(carol, 'pay')
   for (const mode of MODES) {
-    const leaver = await pageUser(links, `leaver-${mode}`)
+    const leaver = await links.user(`leaver-${mode}`)
     await makeLink(leaver, `wiki-${mode}`)
   }
   return ann.email

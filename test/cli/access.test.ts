@@ -16,8 +16,7 @@ const DAY_MS = 86_400_000
 type Row = Readonly<Record<string, unknown>>
 
 /** Runs a command whose words have a space between them; what it prints may be a secret. */
-const run = (env: Env, words: string): Promise<CliResult> =>
-  runCli(words, { env, secretShown: true })
+const run = (env: Env, words: string) => runCli(words, { env, secretShown: true })
 
 const rowsOf = async (env: Env, words: string): Promise<readonly Row[]> =>
   JSON.parse((await run(env, `${words} --json`)).stdout)

@@ -157,7 +157,7 @@ function refusedFile(content: Buffer, part: string): RefusedCommand {
 }
 
 /** The backup with other words in its second line, and a checksum that goes with them. */
-function resealed(change: (text: string) => string, format = 'gatehouse backup 1'): Buffer {
+function resealed(change: (text: string) => string, format = 'gatehouse backup 1') {
   const end = bytes.indexOf('\n') + 1
   const line = change(bytes.toString('utf8', end, HEAD).trimEnd())
   const rest = `${line.padEnd(HEAD - end - 1)}\n`

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, mkdir, rename, writeFile } from 'node:fs/promises'
 import { createServer as createHttp } from 'node:http'
-import { connect, createServer, type AddressInfo, type ListenOptions, type Server } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { t, type Test } from 'tap'
 import { LOW_FREE, MIN_FREE, freeSpaceFinding } from '../../commands/house/checks/configuration.ts'
@@ -14,6 +14,7 @@ import type { Env } from '../helpers/program.ts'
 import { startRedis } from '../helpers/queue.ts'
 import { keepSecret, secret } from '../helpers/secrets.ts'
 import { secretKey } from '../helpers/senders.ts'
+import { listen } from '../helpers/listen.ts'
 import { startServer } from '../helpers/server.ts'
 
 const data = { GATEHOUSE_DATA_DIR: await temporaryFolder(t) }
@@ -231,19 +232,6 @@ t.test('room for the data, as far as the bounds go', async (t) => {
   t.equal(detail, 'only 9 MiB in /data: make room, 64 MiB at least')
 })
 
-/** Listens somewhere until the test ends. */
-async function listen(t: Test, server: Server, where: ListenOptions) {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(where, resolve)
-  })
-  t.teardown(() => server.close())
-  return server
-}
-
-const ANY_PORT = { host: '127.0.0.1', port: 0 }
-const portOf = (server: Server) => (server.address() as AddressInfo).port
-
 t.test('addresses', async (t) => {
   const port = await freePort()
   const local = `127.0.0.1:${port}`
@@ -295,8 +283,8 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
     LINKS_ADDR: [`ok ${socket} ${holder}`],
   })
   const http = createHttp((_request, response) => response.end('{"version": "9"}'))
-  const mute = `127.0.0.1:${portOf(await listen(t, createServer(), ANY_PORT))}`
-  const web = `0.0.0.0:${portOf(await listen(t, http, ANY_PORT))}`
+  const mute = `127.0.0.1:${await listen(t, createServer())}`
+  const web = `0.0.0.0:${await listen(t, http)}`
   const taken =
     "is held by another program (ss -ltnp): stop that or choose another; when it is systemd's socket unit, set fd:NAME"
   await finds(t, { ...PROXY, HOOKS_ADDR: mute, LINKS_ADDR: web }, 1, {
@@ -308,7 +296,7 @@ t.test('an address that somebody holds: a Gatehouse, or another program', async 
 t.test('a client that comes while addresses are looked at', async (t) => {
   const port = await freePort()
   // It says nothing when it is asked who it is: meanwhile the first address is held.
-  const mute = portOf(await listen(t, createServer(), ANY_PORT))
+  const mute = await listen(t, createServer())
   let [looking, came] = [true, 0]
   const knock = () => {
     // It never ends the connection by itself.
@@ -341,11 +329,13 @@ t.test('a unix socket: its folder, what is there, and how long its path is', asy
   const file = join(folder, 'file')
   await writeFile(file, '')
   await line(1, file, `fail ${file} is no socket: remove it, or choose another path`)
-  const holder = await listen(t, createServer(), { path })
+  const holder = createServer()
+  await listen(t, holder, { path })
   await line(1, path, `fail unix:${path} is held by another program`)
   holder.close()
   // Node removes a socket that it closes by the name that it has made: a crash leaves it.
-  const crashed = await listen(t, createServer(), { path: `${path}.new` })
+  const crashed = createServer()
+  await listen(t, crashed, { path: `${path}.new` })
   await rename(`${path}.new`, path)
   crashed.close()
   await line(0, path, `ok unix:${path} is free (a server left it)`)

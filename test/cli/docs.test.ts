@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { t } from 'tap'
 import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { startServer } from '../helpers/server.ts'
@@ -14,7 +14,7 @@ const LISTENERS = [server.hooks, server.links, server.ops]
 const BASE = `${server.hooks}/-/docs/`
 
 const addressesOf = (text: string, attribute: string) =>
-  [...text.matchAll(new RegExp(`${attribute}="([^"]+)"`, 'g'))].map(([, address = '']) => address)
+  allIn(text, new RegExp(`${attribute}="([^"]+)"`, 'g'))
 
 t.test('each listener has the documentation, guarded like its pages', async (t) => {
   for (const base of LISTENERS) {

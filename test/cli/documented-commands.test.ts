@@ -68,7 +68,7 @@ interface Block {
   text: string
 }
 
-function blocksOf(page: string): readonly Block[] {
+function blocksOf(page: string) {
   const source = readFileSync(join(ROOT, page), 'utf8')
   const found = source.matchAll(/^( *)```sh\n([^]*?)^ *```$/gm)
   return [...found].map(([, indent = '', block = '']) => {

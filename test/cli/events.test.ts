@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { postgres } from '../helpers/backends.ts'
 import { openCli, runOk, refuseCommands, refusedRows, runCli, runHere } from '../helpers/cli.ts'
-import { addProvider, deliver, post, postForm, startHooks, type Ack } from '../helpers/hooks.ts'
+import { accepted, addProvider, deliver, post, postForm, startHooks } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
@@ -29,7 +29,7 @@ const LIST = ['events', 'list', ...from]
 const BYTES = Buffer.from([0xff, 0x00, 0x0d, 0x0a, 0x1b, 0x5b, 0x41])
 
 async function send(body: string | Uint8Array, type: string) {
-  return (await post(base, 'generic/ci', body, { 'X-Event-Type': type })).json<Ack>().id
+  return accepted(post(base, 'generic/ci', body, { 'X-Event-Type': type }))
 }
 
 /** The ids that `events list` gives. */
@@ -42,7 +42,7 @@ async function listed(...args: readonly string[]) {
 
 const first = await send('{"order":{"id":"o-1"}}', 'order.created')
 const second = await send(BYTES, 'bytes')
-const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
+const third = await accepted(deliver(base, 'code_host', '{"order":{"id":"o-2"}}'))
 
 await t.test('list: a table, JSON, and the filters of the log', async (t: Test) => {
   const { stdout } = await runOk(LIST)
@@ -105,7 +105,7 @@ const REPLAY = `events replay --from ${base}`
 const replay = (words: string) => runCli(`${REPLAY} ${words}`)
 
 /** The events that the receiver got, in that order. */
-function sent(): readonly number[] {
+function sent() {
   return receiver.received.map(({ headers }) => Number(headers['x-gatehouse-replay']))
 }
 

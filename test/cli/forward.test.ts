@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { chmod, rm, writeFile } from 'node:fs/promises'
-import { connect, type AddressInfo } from 'node:net'
+import { connect } from 'node:net'
 import { dirname, join } from 'node:path'
 import { createServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { t, type Test } from 'tap'
@@ -18,6 +18,7 @@ import {
   signatureHeaders,
 } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
+import { listen } from '../helpers/listen.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { expectStatus } from '../helpers/refusals.ts'
@@ -39,7 +40,7 @@ async function send(body: Bytes = '{}', type = 'note') {
   return answer.json<Ack>().id
 }
 
-function idsAt({ received }: Receiver): readonly number[] {
+function idsAt({ received }: Receiver) {
   return received.map(({ headers }) => Number(headers['x-gatehouse-event']))
 }
 
@@ -212,11 +213,11 @@ const sleepers = () => processesWith(long)
 t.teardown(() => sleepers().forEach((pid) => process.kill(pid, 'SIGKILL')))
 
 /** The words of `forward` that run a shell script under a name; `$1` and so on are the arguments. */
-function shell(name: string, script: string, ...args: readonly string[]): string[] {
+function shell(name: string, script: string, ...args: readonly string[]) {
   return ['--from', base, '--name', name, '--exec', 'sh', '--', '-c', script, 'script', ...args]
 }
 
-function linesOf(file: string): readonly string[] {
+function linesOf(file: string) {
   return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
 }
 
@@ -386,9 +387,7 @@ async function startProxy(t: Test) {
       near.pipe(far).pipe(near)
     })
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => proxy.close())
-  return `https://localhost:${(proxy.address() as AddressInfo).port}/gate/hooks/`
+  return `https://localhost:${await listen(t, proxy)}/gate/hooks/`
 }
 
 t.test('over TLS, under a path', async (t) => {

@@ -38,7 +38,7 @@ function modeOf(path: string) {
 }
 
 /** The settings of a file; a key that init has made is a secret of this test. */
-function settingsIn(file: string): Record<string, string | undefined> {
+function settingsIn(file: string) {
   const settings = parseEnv(readFileSync(file, 'utf8'))
   const { GATEHOUSE_SECRET_KEY: key } = settings
   if (key !== undefined) keepSecret('made-key', key)

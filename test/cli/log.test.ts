@@ -17,7 +17,7 @@ import { until } from '../helpers/until.ts'
 type Line = Readonly<Record<string, unknown>>
 
 /** The shell becomes the program; what it writes to stderr goes to "the journal". */
-function inJournal(descriptor: string): readonly string[] {
+function inJournal(descriptor: string) {
   const stream = `JOURNAL_STREAM=$(stat -L -c %d:%i ${descriptor})`
   return ['sh', '-c', `${stream} exec "$0" server.ts "$@"`, process.execPath]
 }

@@ -5,7 +5,7 @@ import { readOpenMetrics } from '../fixtures/open-metrics.ts'
 import { postgres } from '../helpers/backends.ts'
 import { runOk } from '../helpers/cli.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { secret } from '../helpers/secrets.ts'
@@ -16,7 +16,7 @@ import { expectStatus } from '../helpers/refusals.ts'
 const manual = readFileSync(join(ROOT, 'docs/metrics.md'), 'utf8')
 
 /** Type and labels by the name that a query is written with. */
-function documented(): ReadonlyMap<string, { type: string; labels: readonly string[] }> {
+function documented() {
   const [, table = ''] = manual.split('| metric | type | labels | |\n')
   const [rows = ''] = table.split('\n\n')
   return new Map(
@@ -25,7 +25,7 @@ function documented(): ReadonlyMap<string, { type: string; labels: readonly stri
       .slice(1)
       .map((row) => {
         const [, name = '', type = '', labels = ''] = row.split('|').map((cell) => cell.trim())
-        const names = [...labels.matchAll(/`(\w+)`/g)].flatMap((match) => match[1] ?? [])
+        const names = allIn(labels, /`(\w+)`/g)
         return [name.replaceAll('`', ''), { type, labels: names }]
       }),
   )
@@ -61,7 +61,7 @@ t.test('the manual has every metric with its type and labels, and no other', asy
     const row = known.get(type === 'counter' ? `${family}_total` : family)
     t.equal(row?.type, type, family)
     for (const { name, labels } of samples) {
-      const used = [...labels.matchAll(/(\w+)="/g)].flatMap((match) => match[1] ?? [])
+      const used = allIn(labels, /(\w+)="/g)
       t.same(
         used.filter((label) => label !== 'le'),
         row?.labels,

@@ -26,7 +26,7 @@ function recoverGithub(github: GithubApi, ...words: readonly string[]) {
 }
 
 /** The rows that a command printed, as `delivery outcome`. */
-function outcomes({ stdout }: CliResult): readonly string[] {
+function outcomes({ stdout }: CliResult) {
   const rows = stdout
     .trim()
     .split('\n')

@@ -72,7 +72,7 @@ t.test('with its terminal it ends, and in order', { skip: noScript }, async (t) 
 })
 
 /** A Node on PATH that is too old for the program, as Debian's own is. */
-function olderNode(): string | undefined {
+function olderNode() {
   const onPath = (process.env['PATH'] ?? '').split(':').map((folder) => join(folder, 'node'))
   return ['/usr/bin/node', ...onPath].find((path) => {
     const { stdout } = spawnSync(path, ['--version'], { encoding: 'utf8' })

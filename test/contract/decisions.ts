@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { apiOf } from '../helpers/api.ts'
-import { addProvider, post, type Ack } from '../helpers/hooks.ts'
+import { accepted, addProvider, post } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { ROOT } from '../helpers/program.ts'
 import { refuses } from '../helpers/refusals.ts'
@@ -61,7 +61,7 @@ const bomb: ServerCheck = async (t, { hooks }) => {
     [1_000_000, 0],
   ] as const) {
     const body = gzipSync(JSON.stringify({ mark: pad, pad: 'x'.repeat(pad) }))
-    const { id } = (await post(hooks, 'generic/bombs', body, zipped)).json<Ack>()
+    const id = await accepted(post(hooks, 'generic/bombs', body, zipped))
     type Found = { events: readonly unknown[] }
     const { json } = await api<Found>('GET', `/events?provider=generic:bombs&json=mark=${pad}`)
     t.equal(json.events.length, found, `${pad}`)

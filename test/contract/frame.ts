@@ -5,16 +5,16 @@ import { membersOf } from './sentences.ts'
 export type Check<Face> = (t: Test, face: Face) => Promise<unknown>
 
 /** Another test that shows it: its file and its title. The house test looks for it. */
-export type Elsewhere = `test/${string}.test.ts > ${string}`
+type Elsewhere = `test/${string}.test.ts > ${string}`
 
 /** Why a sentence asks for nothing that a client could see. */
-export type Unbound = { why: string }
+type Unbound = { why: string }
 
 /** Beginnings of sentences, by the beginning of their section, with what shows that they are kept. */
 export type Contract<Face> = Record<string, Record<string, Check<Face> | Elsewhere | Unbound>>
 
 /** Says why a sentence has no check. */
-export function unbound(why: string): Unbound {
+export function unbound(why: string) {
   return { why }
 }
 

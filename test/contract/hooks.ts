@@ -1,5 +1,5 @@
 import { apiOf, type Api } from '../helpers/api.ts'
-import { SECRETS, addProvider, deliver, now, post, type Ack } from '../helpers/hooks.ts'
+import { accepted, SECRETS, addProvider, deliver, now, post } from '../helpers/hooks.ts'
 import { request, type Response } from '../helpers/http.ts'
 import { openStream } from '../helpers/sse.ts'
 import type { TestServer } from '../helpers/server.ts'
@@ -14,7 +14,7 @@ export const ADDED = {
 } as const
 
 /** The hooks service with the generic providers `ci` and `anybody`. */
-export type HooksFace = {
+type HooksFace = {
   base: string
   api: Api
   /** The token of `ci`. */
@@ -62,7 +62,7 @@ const acknowledges: HooksCheck = async (t, { base, token }) => {
 const streams: HooksCheck = async (t, { base }) => {
   const stream = await openStream(t, `${base}/events`)
   await stream.until(({ event }) => event === 'status')
-  const { id } = (await deliver(base, 'code_host', `{"seen":${now()}}`)).json<Ack>()
+  const id = await accepted(deliver(base, 'code_host', `{"seen":${now()}}`))
   const told = await stream.until((event) => event.id === String(id))
   t.equal(told.event, 'event-received')
   hasMembers(t, JSON.parse(told.data), 'hooks', SUMMARY)
@@ -147,7 +147,7 @@ export const HOOKS: Contract<HooksFace> = {
   },
   'EventDetail (': {
     'Field |': async (t, { base, api }) => {
-      const { id } = (await deliver(base, 'chat', '{ "a":1 }')).json<Ack>()
+      const id = await accepted(deliver(base, 'chat', '{ "a":1 }'))
       const { json } = await api('GET', `/events/${id}`)
       hasMembers(t, json, 'hooks', [SUMMARY, 'EventDetail ('], ADDED.EventDetail)
       t.match(json, { verify_detail: 'hmac-sha256 ok', payload: '{ "a":1 }' })

@@ -21,7 +21,7 @@ export const ADDED = {
 } as const
 
 /** The links service, and people who call it. */
-export type LinksFace = {
+type LinksFace = {
   base: string
   /** Without a token. */
   nobody: Caller['api']
@@ -67,7 +67,7 @@ const PAGES = 'test/links/names/lists.test.ts > pages of every list'
 let made = 0
 
 /** A link of ann's under a new slug. */
-function ownLink({ ann }: Face, fields: object = {}): Promise<Link> {
+function ownLink({ ann }: Face, fields: object = {}) {
   made += 1
   return makeLink(ann, `contract-${made}`, { ...fields })
 }

@@ -27,7 +27,7 @@ import { hasMembers, unbound, type Check, type Contract } from './frame.ts'
 export const ADDED = {} as const
 
 /** The ops service with a model that writes briefs; sessions are the probe's and end by themselves. */
-export type OpsFace = OpsServer & { briefs: Model }
+type OpsFace = OpsServer & { briefs: Model }
 
 /** Variables that the checks need, and the model that they name. */
 export async function opsEnv(t: Test): Promise<{ env: Env; briefs: Model }> {

@@ -2,16 +2,10 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ROOT } from '../helpers/program.ts'
 
-/** A sentence of a contract; a row of a table is one, its cells apart by ` | `. */
-export type Sentence = { section: string; text: string }
-
-/** A member of an answer, and what the contract says of its value. */
-export type Member = { name: string; type: string }
-
 /**
- * The sentences of a page, by its sections. A table of fields is one sentence, its head: the members are
- * read from it. What ends with a colon introduces, as words in bold do that are a whole sentence; what ends
- * with "not shown." binds nothing.
+ * The sentences of a page, by its sections. A row of a table is one, its cells apart by ` | `. A table of fields is
+ * one sentence, its head: the members are read from it. What ends with a colon introduces, as words in bold do that
+ * are a whole sentence; what ends with "not shown." binds nothing.
  */
 export function sentencesOf(page: string) {
   return blocksOf(page).flatMap(({ section, lines }) =>

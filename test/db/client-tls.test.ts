@@ -1,11 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { once } from 'node:events'
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
+import { listen } from '../helpers/listen.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { until } from '../helpers/until.ts'
@@ -97,11 +97,6 @@ async function startTlsFront(t: Owner, subject: string, behind: number) {
       on.pipe(inside).pipe(on)
     })
   })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => {
-    server.close()
-    for (const socket of sockets) socket.destroy()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { port, certificate: cert, names, sockets }
 }

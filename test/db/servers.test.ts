@@ -1,7 +1,7 @@
-import { once } from 'node:events'
-import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { createServer } from 'node:net'
 import { t } from 'tap'
 import { parseServers } from '../../db/servers.ts'
+import { listen } from '../helpers/listen.ts'
 
 /** What libpq's manual has as connection URIs: where they lead, and what is left for the client library. */
 const ADDRESSES: readonly (readonly [url: string, server: object, rest: string])[] = [
@@ -62,21 +62,16 @@ t.test('only a server that takes changes is used where there is a choice', async
 })
 
 t.test('a server that falls silent once it is connected ends no search for another', async (t) => {
-  const sockets: Socket[] = []
+  let connections = 0
   const silent = createServer((socket) => {
-    sockets.push(socket)
+    connections += 1
     // "Authenticated" and "ready"; then it answers nothing.
     socket.once('data', () => socket.write('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1'))
   })
-  await once(silent.listen(0, '127.0.0.1'), 'listening')
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    silent.close()
-  })
-  const { port } = silent.address() as AddressInfo
+  const port = await listen(t, silent)
   const servers = parseServers(`postgres://u@127.0.0.1:${port},127.0.0.1:1/db`)
   for (let search = 1; search <= 2; search++) {
     await t.rejects(servers.find(), { message: /no answer in 2 s; .*ECONNREFUSED/ })
-    t.equal(sockets.length, search, 'each search asks again')
+    t.equal(connections, search, 'each search asks again')
   }
 })

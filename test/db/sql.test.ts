@@ -8,6 +8,7 @@ import { createLog } from '../../kernel/log.ts'
 import { onPostgres, embedded, type Backend } from '../helpers/backends.ts'
 import { inLongRun, ROOT } from '../helpers/program.ts'
 import { transcript } from '../helpers/secrets.ts'
+import { allIn } from '../helpers/http.ts'
 
 const OIDS: Readonly<Record<string, number>> = {
   bool: 16,
@@ -191,7 +192,7 @@ t.test(
   'no query is text put together or takes an argument that it does not declare',
   async (t) => {
     for (const { name, text, args } of queries) {
-      const used = new Set([...text.matchAll(/\$(\d+)/g)].map((match) => Number(match[1])))
+      const used = new Set(allIn(text, /\$(\d+)/g).map(Number))
       const declared = args.map((_, at) => at + 1)
       t.same(
         [...used].toSorted((a, b) => a - b),

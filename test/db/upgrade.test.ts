@@ -7,7 +7,7 @@ import { openDatabase } from '../../db/open.ts'
 import { createLog } from '../../kernel/log.ts'
 import { onPostgres, embedded, type Backend, type Row } from '../helpers/backends.ts'
 import { check, runOk } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { ROOT, inLongRun, type Env } from '../helpers/program.ts'
 import { keepSecret, transcript } from '../helpers/secrets.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
@@ -43,13 +43,13 @@ type Release = {
   tables: readonly string[]
 }
 
-function releaseOf(file: string): Release {
+function releaseOf(file: string) {
   const text = readFileSync(join(FOLDER, file), 'utf8')
   const [, name = '', day = '', last] =
     /^-- (\S+): .* on (\S+), .* 1 to (\d+)\.$/m.exec(text) ?? []
   // As if made yesterday: retention counts.
   const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10)
-  const tables = [...text.matchAll(/^INSERT INTO ([\w.]+)/gm)].map(([, table = '']) => table)
+  const tables = allIn(text, /^INSERT INTO ([\w.]+)/gm)
   return {
     name,
     migrations: Number(last),
@@ -86,7 +86,7 @@ async function contents(backend: Backend, env: Env, { tables }: Release): Promis
 }
 
 /** The rows with the columns of the release alone, in an order that does not depend on others. */
-function firstColumns(rows: readonly Row[], before: readonly Row[]): readonly string[] {
+function firstColumns(rows: readonly Row[], before: readonly Row[]) {
   const names = Object.keys(before[0] ?? {}).toSorted()
   return rows.map((row) => JSON.stringify(names.map((name) => row[name]))).toSorted()
 }
@@ -167,7 +167,7 @@ async function brokenPages(base: string, start: string) {
   for (const path of kinds.values()) {
     const { status, text } = await request(base + path, { headers })
     if (status !== 200) broken.push(`${status} ${path}`)
-    for (const [, href = ''] of text.matchAll(/ href="([^"#]+)/g)) {
+    for (const href of allIn(text, / href="([^"#]+)/g)) {
       const address = href.replaceAll('&amp;', '&')
       if (!address.startsWith(start) || /^\/(-\/)?(docs|assets|api)\b/.test(address)) continue
       const { pathname, searchParams } = new URL(address, base)

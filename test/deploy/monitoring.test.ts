@@ -5,7 +5,7 @@ import { t } from 'tap'
 import { readOpenMetrics, type Family } from '../fixtures/open-metrics.ts'
 import { postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -64,7 +64,7 @@ t.test('every metric and label that is asked for is there', async (t) => {
   for (const [, name = '', selected = ''] of asked.matchAll(/\b(gatehouse_\w+)\{([^}]*)\}/g)) {
     const labels = labelsOf(familyOf(families, name))
     if (labels === undefined) continue
-    for (const [, label = ''] of selected.matchAll(/(\w+)(?:=|!=|=~|!~)"/g)) {
+    for (const label of allIn(selected, /(\w+)(?:=|!=|=~|!~)"/g)) {
       t.ok(labels.has(label), `${label} of ${name}`)
       compared++
     }
@@ -81,7 +81,7 @@ function familyOf(families: ReadonlyMap<string, Family>, name: string) {
 function labelsOf(family: Family | undefined) {
   const [first] = family?.samples ?? []
   if (first === undefined) return undefined
-  const own = [...first.labels.matchAll(/(\w+)="/g)].flatMap(([, name]) => name ?? [])
+  const own = allIn(first.labels, /(\w+)="/g)
   return new Set([...own, 'instance', 'job'])
 }
 

@@ -65,7 +65,7 @@ export async function runNginx(
   setting: string,
   probe: string,
   runAs: readonly string[] = [],
-): Promise<() => string> {
+) {
   const program = onPath('nginx')
   if (program === undefined) {
     throw new Error('nginx is missing: install it, on Debian apt-get install nginx')
@@ -102,7 +102,7 @@ export async function runNginx(
 }
 
 /** A folder that every user may use, for as long as the test runs. */
-export function openFolder(t: Owner): string {
+export function openFolder(t: Owner) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-open-'))
   chmodSync(folder, 0o777)
   t.teardown(() => rmSync(folder, { recursive: true }))

@@ -22,7 +22,7 @@ export const IN_OWN_NETWORK: readonly string[] = [
 ]
 
 /** For `skip`: why there can be no such network here; false when there can. */
-export function lacksOwnNetwork(): string | false {
+export function lacksOwnNetwork() {
   const able = spawnSync('unshare', ['--net', 'sh', '-c', SET_UP, 'sh', 'true']).status === 0
   return !able && 'a network namespace takes root and the program ip'
 }

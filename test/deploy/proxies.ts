@@ -22,7 +22,7 @@ export const COOKIE = 'session=ann'
  * A proxy with the setting that `gatehouse init` shows, in which only TLS, ports and the password of `/relay` are
  * others; unless `hasPassword` this stays as it is delivered.
  */
-export type StartProxy = (
+type StartProxy = (
   t: Owner,
   server: TestServer,
   signIn: SignIn,
@@ -86,11 +86,7 @@ function change(text: string, changes: readonly (readonly [string, string])[]) {
 }
 
 /** The setting that `gatehouse init` shows for a server with these addresses. */
-export async function settingFor(
-  t: Owner,
-  server: Pick<TestServer, Service>,
-  flags: string,
-): Promise<string> {
+export async function settingFor(t: Owner, server: Pick<TestServer, Service>, flags: string) {
   const folder = await temporaryFolder(t, 'init')
   const env = {
     HOOKS_ADDR: new URL(server.hooks).host,

@@ -11,7 +11,7 @@ import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT, recordProcess, runFolder, type Env, type Exit } from '../helpers/program.ts'
+import { ROOT, recordProcess, runFolder, type Env } from '../helpers/program.ts'
 import { follow } from '../helpers/replays.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { SERVICES, parseReady, type Service } from '../helpers/server.ts'
@@ -67,7 +67,7 @@ async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service,
     transcript('log', text, 'supervisor')
     stderr += text
   })
-  const over = once(child, 'close').then(([code, signal]): Exit => ({ code, signal }))
+  const over = once(child, 'close').then(([code, signal]) => ({ code, signal }))
   const started = () => Number([...said.matchAll(/^started (\d+)$/gm)].at(-1)?.[1])
   async function ready() {
     const lastStart = () => said.slice(said.lastIndexOf('started '))

@@ -21,6 +21,7 @@ import { temporaryFolder } from '../helpers/owner.ts'
 import { ROOT } from '../helpers/program.ts'
 import { SERVICES } from '../helpers/server.ts'
 import { deploymentParts, lacks } from '../runner/system-parts.ts'
+import { allIn } from '../helpers/http.ts'
 
 const UNITS = [
   'gatehouse.service',
@@ -38,7 +39,7 @@ function read(name: string) {
 
 /** The values of a setting of a unit, in their order. */
 function settings(text: string, name: string) {
-  return [...text.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map((match) => match[1] ?? '')
+  return allIn(text, new RegExp(`^${name}=(.*)$`, 'gm'))
 }
 
 /** What `systemd-analyze` says, stdout and stderr as one text, and its status. */

@@ -1,4 +1,3 @@
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -7,6 +6,7 @@ import { t, type Test } from 'tap'
 import { postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { runCli } from '../helpers/cli.ts'
+import { listen } from '../helpers/listen.ts'
 import { freePort, temporaryFolder } from '../helpers/owner.ts'
 import { inLongRun, recordFolder, runFolder } from '../helpers/program.ts'
 import { stallPostgres } from '../helpers/outages.ts'
@@ -78,9 +78,7 @@ await t.test('a unix socket, as libpq writes it', async (t) => {
     for (const end of [socket, behind])
       end.on('error', () => [socket, behind].map((one) => one.destroy()))
   })
-  server.listen(join(folder, '.s.PGSQL.6543'))
-  await once(server, 'listening')
-  t.teardown(() => server.close())
+  await listen(t, server, { path: join(folder, '.s.PGSQL.6543') })
   const user = `${username}:${password}@`
   for (const url of [
     `postgres://${user}${pathname}?host=${folder}&port=6543`,

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { t, type Test } from 'tap'
 import { postgres } from '../helpers/backends.ts'
 import { extent } from '../helpers/program.ts'
-import { rawExchange, request } from '../helpers/http.ts'
+import { allIn, rawExchange, request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import { inventoryFile, opsServer, type Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
@@ -161,7 +161,7 @@ function whole(line: string, headers: readonly string[], body: string) {
 
 /** The status of each answer in what came. */
 function statuses(text: string) {
-  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+  return allIn(text, /HTTP\/1\.1 (\d{3}) /g).map(Number)
 }
 
 /** The last answer is an error as the service gives it elsewhere. */

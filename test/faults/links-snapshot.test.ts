@@ -11,7 +11,7 @@ import {
 import { basename, join } from 'node:path'
 import { t } from 'tap'
 import { check, FREE, runCli } from '../helpers/cli.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink, visit } from '../helpers/links.ts'
 import { linesOf } from '../helpers/outages.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
@@ -51,7 +51,7 @@ utimesSync(PARTS.old, LONG_AGO, LONG_AGO)
 // A start writes the snapshot at once. The first server's was written while the links were made.
 rmSync(file, { force: true })
 const second = await startServer(t, { services: ['links'], env })
-const slugs = () => [...readFileSync(file, 'utf8').matchAll(/"slug":"([^"]+)"/g)].map(([, s]) => s)
+const slugs = () => allIn(readFileSync(file, 'utf8'), /"slug":"([^"]+)"/g)
 await until(() => existsSync(file), 'the snapshot')
 await second.stop()
 

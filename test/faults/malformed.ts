@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A request that no client would send, and what comes of it. Its text goes out as latin1. */
-export type Malformed = {
+type Malformed = {
   name: string
   text: string
   /** Statuses of the answers, in order; the connection ends behind them. */
@@ -45,7 +45,7 @@ const LAST = 'Connection: close'
  * More than a hundred. Behind each stands the poison, where somebody who reads the request otherwise
  * than we do would see a second one.
  */
-export function malformedRequests({ line, headers, poison }: Target): readonly Malformed[] {
+export function malformedRequests({ line, headers, poison }: Target) {
   const { lines, hosts, headers: headerLines, lengths, codings, chunks, others } = WRONG
   const cases: Malformed[] = []
   function add(name: string, text: string, ...answers: readonly number[]) {
@@ -114,7 +114,7 @@ export function malformedRequests({ line, headers, poison }: Target): readonly M
 }
 
 /** A head: lines, and the empty one. */
-export function head(...lines: readonly string[]): string {
+export function head(...lines: readonly string[]) {
   return `${lines.join('\r\n')}\r\n\r\n`
 }
 

@@ -5,25 +5,11 @@ import { ended, startOps, startOpsProcess, type OpsServer } from './ops.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
 
-/** The script that runs as the agent; its arguments are those of the agent. */
-export type Agent = {
-  /** A folder of the test's own, for what the script writes and reads. */
-  folder: string
-  /** Has the next session run this script. */
-  does(script: string): void
-  /** Has the next session print these lines, and end with this code. */
-  says(lines: readonly (object | string)[], code?: number): void
-  /** A command for the script: it prints these lines. */
-  prints(...lines: readonly (object | string)[]): string
-  /** A command for the script: it calls a tool of its session, and prints the answer as a line. */
-  calls(tool: string, args: object): string
-}
-
 /** A line of a session's output. */
-export type Line = Readonly<{ seq: number } & Record<'at' | 'kind' | 'text', string>>
+type Line = Readonly<{ seq: number } & Record<'at' | 'kind' | 'text', string>>
 
 /** The line with which claude ends. */
-export function claudeResult(fields: object = {}): object {
+export function claudeResult(fields: object = {}) {
   const usage = { 'some-model': { costUSD: 0.25, costBasis: 'list' } }
   return {
     type: 'result',
@@ -87,31 +73,38 @@ ask() {
 ask -d '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' > /dev/null 2>&1
 `
 
-/** Makes an agent; its command is what runs it. */
-export async function makeAgent(t: Owner): Promise<Agent & { command: string }> {
+/** Makes an agent: a script, whose arguments are those of the agent; its command is what runs it. */
+export async function makeAgent(t: Owner) {
   const folder = await temporaryFolder(t, 'agent')
   const script = join(folder, 'agent.sh')
+  /** Has the next session run this script. */
   const does = (text: string) => writeFileSync(script, `${FIND_TOOLS}${text}`)
   let files = 0
   /** A file of its own for a text that a shell could misread. */
-  function keep(text: string): string {
+  function keep(text: string) {
     const file = join(folder, `text-${++files}`)
     writeFileSync(file, text)
     return file
   }
-  const prints: Agent['prints'] = (...lines) => `cat ${keep(lines.map(textOf).join(''))}`
-  function calls(name: string, args: object): string {
+  /** A command for the script: it prints these lines. */
+  const prints = (...lines: readonly (object | string)[]) =>
+    `cat ${keep(lines.map(textOf).join(''))}`
+  /** A command for the script: it calls a tool of its session, and prints the answer as a line. */
+  function calls(name: string, args: object) {
     const params = { name, arguments: args }
     const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params }
     return `{ ask --data-binary @${keep(JSON.stringify(message))}; echo; }`
   }
   return {
+    /** A folder of the test's own, for what the script writes and reads. */
     folder,
     does,
     calls,
     command: `sh ${script}`,
     prints,
-    says: (lines, code = 0) => does(`${prints(...lines)}\nexit ${code}\n`),
+    /** Has the next session print these lines, and end with this code. */
+    says: (lines: readonly (object | string)[], code = 0) =>
+      does(`${prints(...lines)}\nexit ${code}\n`),
   }
 }
 
@@ -120,13 +113,13 @@ function textOf(line: object | string): string {
 }
 
 /** The processes whose command line has a text, such as the time that a sleep takes. */
-export function processesWith(text: string): readonly number[] {
+export function processesWith(text: string) {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && commandLine(name).includes(text))
     .map(Number)
 }
 
-function commandLine(pid: string): string {
+function commandLine(pid: string) {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
   } catch {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { ApiResponse } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request, type RequestOptions } from './http.ts'
 import { startModel, type Model } from './model.ts'
@@ -28,7 +27,7 @@ export async function deliverAlert(
   base: string,
   body: string | Uint8Array | readonly (string | Uint8Array)[],
   headers: RequestOptions['headers'] = {},
-): Promise<ApiResponse<Receipt>> {
+) {
   const response = await request(`${base}/api/v1/webhook`, {
     method: 'POST',
     headers: { authorization: `Bearer ${CHAT_KEY}`, ...headers },
@@ -39,7 +38,7 @@ export async function deliverAlert(
 }
 
 /** An alert as a real sender delivered it. */
-export function sample(name: string): string {
+export function sample(name: string) {
   return readFileSync(join(ROOT, 'test', 'fixtures', 'alerts', name), 'utf8')
 }
 
@@ -55,13 +54,13 @@ export type ShownAlert = Readonly<
 >
 
 /** The body of an answer that a setting of alerts or a silence decided on. */
-export function keptAs(detail: string | RegExp): object {
+export function keptAs(detail: string | RegExp) {
   const message = 'the alert is kept, and nothing was started'
   return { session_id: null, status: 'acknowledged', message, detail }
 }
 
 /** An alert of Alertmanager, which has a state. */
-export function alertmanager(name: string, status = 'firing', labels: object = {}): string {
+export function alertmanager(name: string, status = 'firing', labels: object = {}) {
   const commonLabels = { alertname: name, ...labels }
   const alert = { status, labels: commonLabels, annotations: {}, fingerprint: name }
   return JSON.stringify({ version: '4', groupKey: name, status, commonLabels, alerts: [alert] })

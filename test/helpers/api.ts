@@ -6,18 +6,13 @@ import { keepSecret } from './secrets.ts'
  * A call of a service's API: `/links` stands for `/api/v1/links`. A body that is no text and no bytes is
  * sent as JSON. A token in the answer is registered as a secret.
  */
-export type Api = <T = unknown>(
-  method: string,
-  path: string,
-  body?: unknown,
-  headers?: RequestOptions['headers'],
-) => Promise<ApiResponse<T>>
+export type Api = ReturnType<typeof apiOf>
 
 /** An answer; `json`, of the type that the test then checks, is undefined when it has no JSON. */
 export type ApiResponse<T> = Omit<Response, 'json'> & { json: T }
 
 /** Calls the API of the service at `base`, with a token or without one. */
-export function apiOf(base: string, token?: string): Api {
+export function apiOf(base: string, token?: string) {
   return async <T>(
     method: string,
     path: string,
@@ -63,7 +58,6 @@ export type Document = {
   components: {
     schemas: Record<string, Schema>
     responses: Record<string, { content: { readonly 'application/json': { schema: Schema } } }>
-
     securitySchemes: unknown
   }
 }
@@ -89,11 +83,7 @@ export function openApiOf(text: string): Document {
 }
 
 /** Every operation with its method in capitals and its path. */
-export function operationsOf({ paths }: Document): readonly {
-  method: string
-  path: string
-  operation: Described
-}[] {
+export function operationsOf({ paths }: Document) {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       method: method.toUpperCase(),

@@ -3,10 +3,10 @@ import { runCli } from './cli.ts'
 import type { Env } from './program.ts'
 
 /** A line of `gatehouse audit --json`. */
-export type AuditLine = Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>
+type AuditLine = Record<'at' | 'actor' | 'action' | 'service' | 'subject', string>
 
 /** What is done, and the lines that it leaves, as `ACTOR: ACTION SUBJECT`; none where it is refused. */
-export type Step = readonly [
+type Step = readonly [
   what: string,
   act: () => Promise<unknown>,
   ...lines: readonly (string | RegExp)[],

@@ -111,7 +111,7 @@ function required(env: Env, name: string) {
 export const EMBEDDED_TEMPLATES = 'GATEHOUSE_TEST_EMBEDDED_TEMPLATES'
 
 /** An embedded database without any table, or as the first start leaves it. */
-export type EmbeddedState = 'empty' | 'migrated'
+type EmbeddedState = 'empty' | 'migrated'
 
 /** Makes embedded databases once for a whole run: each creation costs seconds of processor time. */
 export async function makeEmbeddedTemplates(folder: string): Promise<string> {

@@ -1,12 +1,4 @@
-import {
-  chromium,
-  type Browser,
-  type BrowserContext,
-  type BrowserContextOptions,
-  type BrowserServer,
-  type Page,
-  type Response,
-} from 'playwright-core'
+import { chromium, type Browser, type BrowserContextOptions, type Response } from 'playwright-core'
 import type { Owner } from './owner.ts'
 import { chromiumProgram } from '../runner/system-parts.ts'
 import { transcript } from './secrets.ts'
@@ -23,14 +15,7 @@ export type BrowserOptions = BrowserContextOptions & {
 }
 
 /** A fresh profile in Chromium with one page; everything ends with the test. */
-export type TestBrowser = {
-  page: Page
-  context: BrowserContext
-  /** A further page of the same profile. */
-  newPage(): Promise<Page>
-  /** Keeps what pages show meanwhile out of the transcript: a token shown once. */
-  secretShown<T>(body: () => Promise<T>): Promise<T>
-}
+export type TestBrowser = Awaited<ReturnType<typeof openBrowser>>
 
 /** What every Chromium of a test is started with. */
 export const CHROMIUM_ARGS = [
@@ -49,7 +34,7 @@ export const CHROMIUM_ARGS = [
 export const SHARED_BROWSER = 'GATEHOUSE_TEST_BROWSER'
 
 /** Starts the Chromium of a run; `wsEndpoint()` is its address. */
-export function startChromium(): Promise<BrowserServer> {
+export function startChromium() {
   return chromium.launchServer(launchOptions())
 }
 
@@ -83,7 +68,7 @@ async function openShared() {
  * of the content security policy are written there) and a request to an origin that is not listed
  * fail the test at once.
  */
-export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Promise<TestBrowser> {
+export async function openBrowser(t: BrowserOwner, options: BrowserOptions) {
   const { origins, expectedErrors = [], ...contextOptions } = options
   shared ??= openShared()
   const context = await (await shared).newContext(contextOptions)
@@ -117,8 +102,10 @@ export async function openBrowser(t: BrowserOwner, options: BrowserOptions): Pro
   return {
     context,
     page: await context.newPage(),
+    /** A further page of the same profile. */
     newPage: () => context.newPage(),
-    async secretShown(body) {
+    /** Keeps what pages show meanwhile out of the transcript: a token shown once. */
+    async secretShown<T>(body: () => Promise<T>) {
       recording = false
       try {
         return await body()

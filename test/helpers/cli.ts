@@ -59,7 +59,7 @@ export function recordCommand(args: readonly string[], code: number | null) {
 export async function runCli(
   words: Words,
   { env = {}, input = '', secretShown = false }: CliOptions = {},
-): Promise<CliResult> {
+) {
   let [stdout, stderr] = ['', '']
   const ready = Promise.withResolvers<string>()
   const code = await runHere(words, env, {
@@ -126,7 +126,7 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
   let isOver = false
   const note = () => void (isOver = true)
   ended.then(note, note)
-  const stop = (): Promise<number> => {
+  const stop = () => {
     // What has ended hears no signal.
     if (!isOver) asked.resolve('SIGTERM')
     return ended
@@ -135,7 +135,7 @@ export function openCli(t: Owner, words: Words, env: Env = {}, stdin = Readable.
   return { stdout: () => stdout, stderr: () => stderr, stop, ended }
 }
 
-export function wordsOf(words: Words): readonly string[] {
+function wordsOf(words: Words) {
   return typeof words === 'string' ? words.split(' ') : words
 }
 
@@ -237,7 +237,7 @@ export async function check(env: Env, args: readonly string[] = []): Promise<Che
   const ended = await runCli(['check', ...args, '--json'], { env: { ...FREE, ...env } })
   if (ended.stderr !== '') throw new Error(`check said on stderr: ${ended.stderr}`)
   const findings: Check['findings'] = JSON.parse(ended.stdout)
-  const about = (what: string): readonly string[] =>
+  const about = (what: string) =>
     findings.filter((one) => one.what === what).map(({ level, detail }) => `${level} ${detail}`)
   return { code: ended.code, findings, about }
 }

@@ -30,23 +30,18 @@ export type Answer = {
 }
 
 /** A sender that the server knows by the variables in `env`. */
-export type Sender = {
-  env: Env
-  /** One signed body for each delivery. */
-  delivery(options?: { type?: string; size?: number }): Promise<Delivery>
-  /** The same body under `count` delivery ids: signed once, for throughput. */
-  deliveries(count: number, options?: { type?: string; size?: number }): Promise<Delivery[]>
-}
+export type Sender = ReturnType<typeof createSender>
+
+type BodyOptions = { type?: string; size?: number }
 
 let made = 0
 
 /** A sender with a fresh secret; `env` goes to the server. */
-export function createSender(): Sender {
+export function createSender() {
   const key = secret('code-host')
-  async function deliveries(
-    count: number,
-    { type = 'push', size = 0 }: { type?: string; size?: number } = {},
-  ) {
+  const env: Env = { HOOKS_CODE_HOST_SECRET: key }
+  /** The same body under `count` delivery ids: signed once, for throughput. */
+  async function deliveries(count: number, { type = 'push', size = 0 }: BodyOptions = {}) {
     const padding = randomBytes(Math.ceil(size / 2))
       .toString('hex')
       .slice(0, size)
@@ -60,9 +55,10 @@ export function createSender(): Sender {
     })
   }
   return {
-    env: { HOOKS_CODE_HOST_SECRET: key },
+    env,
     deliveries,
-    async delivery(options) {
+    /** One signed body for each delivery. */
+    async delivery(options?: BodyOptions) {
       const [only] = await deliveries(1, options)
       if (only === undefined) throw new Error('no delivery was made')
       return only
@@ -129,21 +125,10 @@ export async function sendAll(
 }
 
 /** Senders that go on until they are stopped, whatever they are answered. */
-export type Load = {
-  /** Every promise so far. */
-  acked: readonly Acked[]
-  /** SHA-256 of every body that was sent, by delivery id. */
-  sent: ReadonlyMap<string, string>
-  /** Every other answer so far. */
-  refused: readonly Answer[]
-  /** Requests that got no answer so far: the server went away, or it was too late. */
-  unanswered: readonly Error[]
-  /** The last request of each sender is answered. */
-  stop(): Promise<void>
-}
+export type Load = ReturnType<typeof startLoad>
 
 /** How to send: `base` is asked before each request, because a restart changes it. */
-export type LoadOptions = {
+type LoadOptions = {
   base: () => string
   sender: Sender
   senders: number
@@ -157,12 +142,16 @@ export type LoadOptions = {
 }
 
 /** Starts senders of signed bodies, each with a body and a delivery id of its own. */
-export function startLoad(t: Owner, options: LoadOptions): Load {
+export function startLoad(t: Owner, options: LoadOptions) {
   const { base, sender, senders, size = 200, keepsConnections = true, timeoutMs, restMs } = options
   const agent = keepsConnections ? keepAlive(t, senders) : new Agent({ keepAlive: false })
+  /** Every promise so far. */
   const acked: Acked[] = []
+  /** Every other answer so far. */
   const refused: Answer[] = []
+  /** Requests that got no answer so far: the server went away, or it was too late. */
   const unanswered: Error[] = []
+  /** SHA-256 of every body that was sent, by delivery id. */
   const sent = new Map<string, string>()
   let stopped = false
 
@@ -184,6 +173,7 @@ export function startLoad(t: Owner, options: LoadOptions): Load {
   }
 
   const working = Promise.all(Array.from({ length: senders }, work))
+  /** The last request of each sender is answered. */
   async function stop() {
     stopped = true
     await working

@@ -1,12 +1,12 @@
 import { apiOf } from './api.ts'
-import { runCli, type CliResult } from './cli.ts'
+import { runCli } from './cli.ts'
 import type { Env } from './program.ts'
 import { expectStatus } from './refusals.ts'
 import type { Received } from './replays.ts'
 import { until } from './until.ts'
 
 /** A destination as the API shows it. */
-export type Listed = {
+type Listed = {
   disabled_by: string | null
   failing: boolean
   position: number
@@ -24,7 +24,7 @@ export function eventOf(got: Pick<Received, 'headers'> | undefined): number {
 }
 
 /** Runs `gatehouse destination …`. */
-export function destination(env: Env, ...words: readonly string[]): Promise<CliResult> {
+export function destination(env: Env, ...words: readonly string[]) {
   return runCli(['destination', ...words], { env })
 }
 
@@ -57,7 +57,7 @@ export function untilListed(
   name: string,
   expected: Partial<Listed>,
   timeoutMs = 15_000,
-): Promise<Listed> {
+) {
   const names = Object.keys(expected) as (keyof Listed)[]
   const fitting = async () => {
     const row = await listed(base, name)

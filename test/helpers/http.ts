@@ -31,15 +31,7 @@ export type RequestOptions = {
 }
 
 /** A whole response. Header names are lower-case in `headers`, as sent in `rawHeaders`. */
-export type Response = {
-  status: number
-  headers: IncomingMessage['headers']
-  rawHeaders: readonly string[]
-  body: Buffer
-  text: string
-  /** The body read as JSON, of the type that the test then checks. */
-  json<T = unknown>(): T
-}
+export type Response = Awaited<ReturnType<typeof read>>
 
 const RECORDED_BYTES = 1 << 20
 /** A longer body is recorded once. */
@@ -102,6 +94,7 @@ async function read(incoming: IncomingMessage, streamHead = false) {
     rawHeaders: incoming.rawHeaders,
     body,
     text: body.toString('utf8'),
+    /** The body read as JSON, of the type that the test then checks. */
     json<T = unknown>(): T {
       return JSON.parse(body.toString('utf8'))
     },
@@ -136,9 +129,6 @@ function record(method: string, response: Response, secretShown: boolean) {
   if (key !== '') recorded.add(key)
 }
 
-/** What came back on a raw connection; `closed` is false when the limit ended the exchange. */
-export type RawResult = { text: string; bytes: Buffer; closed: boolean }
-
 /** `until` ends the exchange early; `timeoutMs` always does, after 30 s when absent. */
 export type RawOptions = { host?: string; timeoutMs?: number; until?: (text: string) => boolean }
 
@@ -146,7 +136,7 @@ type Piece = string | Uint8Array
 
 /**
  * Writes bytes as they are, for HTTP that no client would send, and collects the answer until the
- * server closes. Each piece of an array travels in a packet of its own.
+ * server closes; `closed` is false when the limit ended the exchange. Each piece of an array travels in a packet of its own.
  */
 export async function rawExchange(
   port: number,
@@ -194,4 +184,9 @@ export async function countAnswers(base: string, route: string, status: number) 
 /** The path that a reply leads to, without the query that says what was done. */
 export function leadsTo({ headers }: Pick<Response, 'headers'>) {
   return String(headers.location).split('?')[0] ?? ''
+}
+
+/** What the first group of a global pattern holds at each of its places in a text. */
+export function allIn(text: string, pattern: RegExp) {
+  return [...text.matchAll(pattern)].map(([, found = '']) => found)
 }

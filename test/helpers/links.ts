@@ -1,9 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Test } from 'tap'
 import { apiOf, type Api } from './api.ts'
-import { postgres, type Backend, type Param, type Row } from './backends.ts'
+import { postgres, type Backend, type Param } from './backends.ts'
 import { runCli } from './cli.ts'
-import { request, type RequestOptions, type Response } from './http.ts'
+import { allIn, request, type RequestOptions, type Response } from './http.ts'
 import type { Owner } from './owner.ts'
 import { run } from './postgres.ts'
 import type { Env } from './program.ts'
@@ -12,24 +12,7 @@ import { keepSecret } from './secrets.ts'
 import { startServer, type TestServer } from './server.ts'
 
 /** A links service on a database of its own. */
-export type LinksServer = {
-  server: TestServer
-  base: string
-  /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
-  env: Env
-  /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
-  user(name: string, options?: { admin?: boolean }): Promise<PageUser>
-  /** A further token of a user, as `gatehouse token create` makes it. */
-  token(email: string, options?: { scope?: 'full' | 'read' | 'create' }): Promise<string>
-  /** Calls the API with a token, or without one. */
-  api(token?: string): Api
-  /** Looks into its database, where that is on a server. */
-  query(text: string, params?: readonly Param[]): Promise<readonly Row[]>
-  /** The value that a query of one row and column gives. */
-  value(text: string): Promise<unknown>
-  /** Stores many links there (`insertLinks`). */
-  store(links: readonly StoredLink[]): Promise<void>
-}
+export type LinksServer = ReturnType<typeof linksServer>
 
 /** A user who calls the API. */
 export type Caller = {
@@ -78,7 +61,7 @@ export type Link = {
 }
 
 /** Starts `serve links` on a fresh database, or on the one that `env` names. */
-export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
+export async function startLinks(t: Owner, backend: Backend, env: Env = {}) {
   const named = 'DATABASE_URL' in env || 'GATEHOUSE_DATA_DIR' in env
   const variables = { ...(named ? {} : await backend.env(t)), ...env }
   const server = await startServer(t, { services: ['links'], env: variables })
@@ -86,24 +69,25 @@ export async function startLinks(t: Owner, backend: Backend, env: Env = {}): Pro
 }
 
 /** The same behind a proxy on this machine that says who visits. */
-export function startPages(t: Owner, backend: Backend, env: Env = {}): Promise<LinksServer> {
+export function startPages(t: Owner, backend: Backend, env: Env = {}) {
   return startLinks(t, backend, { GATEHOUSE_TRUSTED_PROXIES: '127.0.0.0/8', ...env })
 }
 
 /** Starts `serve links` on PostgreSQL, on a fresh database or on that of `env`. */
-export function openLinks(t: Owner, env?: Env): Promise<LinksServer> {
+export function openLinks(t: Owner, env?: Env) {
   return startLinks(t, postgres, env)
 }
 
 /** The same behind a proxy on this machine that says who visits. */
-export function openPages(t: Owner, env?: Env): Promise<LinksServer> {
+export function openPages(t: Owner, env?: Env) {
   return startPages(t, postgres, env)
 }
 
 /** What `startLinks` gives, for a server that runs already. */
-export function linksServer(server: TestServer, env: Env): LinksServer {
+export function linksServer(server: TestServer, env: Env) {
   const base = server.links
-  const api = (token?: string): Api => apiOf(base, token)
+  /** Calls the API with a token, or without one. */
+  const api = (token?: string) => apiOf(base, token)
   const url = env['DATABASE_URL']
 
   async function command(...words: readonly string[]): Promise<string> {
@@ -111,10 +95,15 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
     if (code !== 0) throw new Error(`gatehouse ${words.slice(0, 3).join(' ')}: ${stderr}`)
     return stdout.trim()
   }
-  async function token(email: string, { scope = 'full' }: { scope?: string } = {}) {
+  /** A further token of a user, as `gatehouse token create` makes it. */
+  async function token(
+    email: string,
+    { scope = 'full' }: { scope?: 'full' | 'read' | 'create' } = {},
+  ) {
     if (url !== undefined) return (await insertToken(url, { email, scope })).token
     return keepSecret('api-token', await command('token', 'create', email, '--scope', scope))
   }
+  /** Makes a user with a token of scope `full`; the address is NAME@example.com. */
   async function user(name: string, { admin = false } = {}): Promise<PageUser> {
     const email = `${name}@example.com`
     const role = admin ? 'admin' : 'user'
@@ -136,19 +125,24 @@ export function linksServer(server: TestServer, env: Env): LinksServer {
         refuseAll(t, { service: 'links', base: `${base}/api/v1`, headers, state }, refusals),
     }
   }
+  /** Looks into its database, where that is on a server. */
   const query = (text: string, params?: readonly Param[]) => run(url ?? '', text, params)
+  /** The value that a query of one row and column gives. */
   const value = async (text: string) => Object.values((await query(text))[0] ?? {})[0]
+  /** Stores many links there (`insertLinks`). */
   const store = (links: readonly StoredLink[]) => insertLinks({ env }, postgres, links)
-  return { server, base, env, api, token, user, query, value, store }
-}
-
-/** Makes a user who also visits the pages. */
-export function pageUser(
-  links: LinksServer,
-  name: string,
-  options?: { admin?: boolean },
-): Promise<PageUser> {
-  return links.user(name, options)
+  return {
+    server,
+    base,
+    /** Its variables: another server with the same ones shares its database (postgres) or follows it. */
+    env,
+    api,
+    token,
+    user,
+    query,
+    value,
+    store,
+  }
 }
 
 /**
@@ -159,7 +153,7 @@ export async function makeLink(
   { api }: Pick<Caller, 'api'>,
   slug: string,
   { owners = [], shares = [], ...fields }: MadeLink = {},
-): Promise<Link> {
+) {
   const body = { slug, url: `https://${slug}.test/`, ...fields }
   const { json } = await expectStatus(201, api<Link>('POST', '/links', body))
   for (const [what, emails] of Object.entries({ owners, shares })) {
@@ -185,7 +179,7 @@ const MAKE_TOKEN = `
 async function insertToken(
   url: string,
   { email, role = '', scope = 'full' }: { email: string; role?: string; scope?: string },
-): Promise<{ id: string; token: string }> {
+) {
   const digits = randomBytes(90).toString('base64').replaceAll(/[+/]/g, '').slice(0, 43)
   const token = keepSecret('api-token', `gh_${digits}`)
   const hash = createHash('sha256').update(token).digest()
@@ -195,7 +189,7 @@ async function insertToken(
 }
 
 /** A link as it is stored; people by their addresses, the primary owner first. */
-export type StoredLink = { slug: string } & Partial<
+type StoredLink = { slug: string } & Partial<
   Pick<Link, 'id' | 'url' | 'title' | 'visibility' | 'tags'> &
     Readonly<Record<'owners' | 'shares', readonly string[]>>
 >
@@ -275,7 +269,7 @@ export function visitorAt(base: string, email: string, more: Headers = {}): Visi
 }
 
 /** The header in which the proxy names somebody. */
-export function identity(email: string): Headers {
+export function identity(email: string) {
   return email === '' ? {} : { 'remote-email': email }
 }
 
@@ -286,12 +280,12 @@ export async function slugsOf({ read }: Pick<Caller, 'read'>, path: string) {
 }
 
 /** The slugs of the rows in a list, from top to bottom. */
-export function slugsIn(text: string): readonly string[] {
-  return [...text.matchAll(/<tr [^>]*data-slug="([^"]*)"/g)].map(([, slug = '']) => slug)
+export function slugsIn(text: string) {
+  return allIn(text, /<tr [^>]*data-slug="([^"]*)"/g)
 }
 
 /** The address of the next page of the list whose table's body has this id; undefined on the last one. */
-export function nextOf(text: string, rows: string): string | undefined {
+export function nextOf(text: string, rows: string) {
   const [, href] = new RegExp(`<a\\s+id="${rows}-more-link"\\s+href="([^"]*)"`).exec(text) ?? []
   return href?.replaceAll('&amp;', '&')
 }
@@ -302,8 +296,7 @@ export async function listedAll(
   path: string,
   rows = 'links',
 ): Promise<readonly string[]> {
-  const page = await who.get(path)
-  if (page.status !== 200) throw new Error(`${path} answered ${page.status}`)
+  const page = await expectStatus(200, who.get(path), path)
   const next = nextOf(page.text, rows)
   return [...slugsIn(page.text), ...(next === undefined ? [] : await listedAll(who, next, rows))]
 }
@@ -329,9 +322,9 @@ export async function leadsTo(
 }
 
 /** The slugs that a page suggests instead of the one that was asked for. */
-export function suggested({ text }: Pick<Response, 'text'>): readonly string[] {
+export function suggested({ text }: Pick<Response, 'text'>) {
   const [list = ''] = /<ul class="suggestions">.*?<\/ul>/s.exec(text) ?? []
-  return [...list.matchAll(/href="\/([^"]*)"/g)].map(([, slug = '']) => slug)
+  return allIn(list, /href="\/([^"]*)"/g)
 }
 
 /** The url of a link whose address has as many bytes as a `Location` may have, and that address. */

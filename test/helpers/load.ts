@@ -4,20 +4,6 @@ import type { Test } from 'tap'
 import type { Load } from './deliveries.ts'
 import { BROWSER } from './links.ts'
 
-/** Visits, on connections that are kept unless told otherwise, until `stop` or, for each client, until the first failure. */
-export type VisitLoad = {
-  /** 302s received, by path. */
-  redirected: ReadonlyMap<string, number>
-  total: number
-  /** Other answers, by status. */
-  others: readonly number[]
-  /** Visits that got no answer: each ended its client. */
-  unanswered: number
-  /** Resolves when every client has ended. */
-  ended: Promise<void>
-  stop(): Promise<void>
-}
-
 /** How many clients, whether they keep their connection, and how long each rests after a visit. */
 type VisitOptions = {
   clients?: number
@@ -25,12 +11,15 @@ type VisitOptions = {
   restMs?: number
 }
 
-/** Starts clients that visit the paths in turn, one visit after the other each. */
+/**
+ * Starts clients that visit the paths in turn, one visit after the other each, until `stop` or, for each client, until
+ * the first failure.
+ */
 export function startVisits(
   base: string,
   paths: readonly string[],
   { clients = 16, keepsConnections = true, restMs = 0 }: VisitOptions = {},
-): VisitLoad {
+) {
   const redirected = new Map<string, number>()
   const others: number[] = []
   let [total, unanswered, stopped] = [0, 0, false]
@@ -56,12 +45,16 @@ export function startVisits(
 
   const ended = Promise.all(Array.from({ length: clients }, (_, at) => client(at))).then(() => {})
   return {
+    /** 302s received, by path. */
     redirected,
+    /** Other answers, by status. */
     others,
+    /** Resolves when every client has ended. */
     ended,
     get total() {
       return total
     },
+    /** Visits that got no answer: each ended its client. */
     get unanswered() {
       return unanswered
     },
@@ -80,6 +73,8 @@ function follow(url: string, agent: Agent): Promise<number | undefined> {
     }).on('error', () => resolve(undefined))
   })
 }
+
+type VisitLoad = ReturnType<typeof startVisits>
 
 /** Asserts that every delivery was accepted and every visit led on, whatever happened to the servers. */
 export function allServed(t: Test, loads: readonly Load[], visits: readonly VisitLoad[]) {

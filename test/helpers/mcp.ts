@@ -1,4 +1,5 @@
 import { request, type RequestOptions, type Response } from './http.ts'
+import { expectStatus } from './refusals.ts'
 import { shownSecret } from './secrets.ts'
 import { postForm } from './hooks.ts'
 
@@ -24,9 +25,8 @@ export async function addEndpoint(
   name: string,
   fields: Record<string, string> = {},
 ) {
-  const page = await postForm(base, '/settings/endpoints', { name, ...fields })
-  if (page.status !== 200)
-    throw new Error(`making an endpoint answered ${page.status}: 200 expected`)
+  const made = postForm(base, '/settings/endpoints', { name, ...fields })
+  const page = await expectStatus(200, made, name)
   return { url: `${base}/mcp/${name}`, token: endpointToken(page) }
 }
 
@@ -83,8 +83,8 @@ export async function callTool(
   args: Record<string, unknown> = {},
   headers: Headers = {},
 ): Promise<Json> {
-  const answer = await modern(endpoint, 'tools/call', { name, arguments: args }, headers)
-  if (answer.status !== 200) throw new Error(`${name} answered ${answer.status}: ${answer.text}`)
+  const called = modern(endpoint, 'tools/call', { name, arguments: args }, headers)
+  const answer = await expectStatus(200, called, name)
   const lines = answer.text.split('\n').filter((line) => line.startsWith('data: '))
   const last = lines.at(-1)?.slice('data: '.length) ?? answer.text
   return (JSON.parse(last) as Json)['result'] as Json

@@ -58,7 +58,7 @@ export type RawAnswer = {
 export type Answer = string | Reply | RawAnswer
 
 /** One answer after the other, the last one repeated; or an answer by what is asked. */
-export type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
+type Script = readonly Answer[] | ((asked: Asked) => Answer | Promise<Answer>)
 
 /** A model endpoint of a test, whose answers are scripted. */
 export type Model = Awaited<ReturnType<typeof startModel>>
@@ -148,7 +148,7 @@ function replyOf({ content, calls = [], finish }: Reply, stream: boolean, chunk:
   return sse([{ role: 'assistant' }, ...words, ...tool_calls.flatMap(named)], finish, USAGE)
 }
 
-function cut(text: string, size: number): readonly string[] {
+function cut(text: string, size: number) {
   const count = Math.ceil(text.length / size)
   return Array.from({ length: count }, (_, at) => text.slice(at * size, (at + 1) * size))
 }
@@ -191,11 +191,7 @@ export function inTier(
 }
 
 /** A stream of these pieces, which ends for a reason; without one, only by `[DONE]`. */
-export function sse(
-  deltas: readonly object[],
-  finish: string | null = 'stop',
-  usage?: object,
-): RawAnswer {
+export function sse(deltas: readonly object[], finish: string | null = 'stop', usage?: object) {
   const chunks = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: null }] }))
   const last = { choices: [{ index: 0, delta: {}, finish_reason: finish }] }
   const all = [
@@ -208,7 +204,7 @@ export function sse(
 }
 
 /** An answer that is not streamed. */
-export function whole(message: object, finish: string | null = 'stop', usage?: object): RawAnswer {
+export function whole(message: object, finish: string | null = 'stop', usage?: object) {
   return {
     body: JSON.stringify({ choices: [{ index: 0, message, finish_reason: finish }], usage }),
   }
@@ -219,7 +215,7 @@ export function refusal(
   status: number,
   error: object | string,
   headers: Readonly<Record<string, string>> = {},
-): RawAnswer {
+) {
   return { status, headers: { ...JSON_HEADERS, ...headers }, body: JSON.stringify({ error }) }
 }
 
@@ -243,7 +239,7 @@ export async function startModelOps(t: Owner, env: Env = {}, scheduled: Script =
   await ended(ops)
   let from = 0
   /** What the model was asked since it was given its script. */
-  const asked = (): readonly Asked[] => model.asked.slice(from)
+  const asked = () => model.asked.slice(from)
   function answer(script: Script) {
     from = model.asked.length
     model.answer(script)

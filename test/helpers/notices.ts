@@ -65,7 +65,7 @@ export async function openNotified(t: Owner, paths: readonly string[] = [], bega
   const about = { session: null, service: 'shop' }
   return Object.assign(timed, {
     /** What a target has taken, oldest first. */
-    taken: (target: string): readonly Told[] => taken.get(target) ?? [],
+    taken: (target: string) => taken.get(target) ?? [],
     /** The messages of these, from one on. */
     messages: (target: string, from = 0) =>
       (taken.get(target) ?? []).slice(from).map(({ message }) => message),

@@ -1,10 +1,11 @@
 import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { apiOf, type Api } from './api.ts'
-import { postgres, type Backend, type Row } from './backends.ts'
+import { apiOf } from './api.ts'
+import { postgres, type Backend } from './backends.ts'
 import { request } from './http.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import type { Env } from './program.ts'
+import { expectStatus } from './refusals.ts'
 import { startServerProcess, type ServerProcess } from './server-process.ts'
 import { startServer, type TestServer } from './server.ts'
 import type { EventStream } from './sse.ts'
@@ -14,17 +15,7 @@ import { until } from './until.ts'
 const LONGEST_PAUSE_MS = 250
 
 /** An ops service. */
-export type OpsServer = {
-  server: TestServer
-  base: string
-  /** Its variables: another server with the same ones goes on with its database. */
-  env: Env
-  api: Api
-  /** Asks its database, where that is PostgreSQL. */
-  query(text: string, params?: readonly (string | number | null)[]): Promise<readonly Row[]>
-  /** The text of a page, or of a part that htmx asks for. */
-  page(path: string, headers?: Readonly<Record<string, string>>): Promise<string>
-}
+export type OpsServer = ReturnType<typeof opsServer>
 
 /** A session as the API shows it. */
 export type Session = Readonly<
@@ -55,7 +46,7 @@ export type Memory = Readonly<
  * Starts `serve ops` on a fresh database, or on the one that `env` names. Without `OPS_INVENTORY` its
  * inventory is empty: nothing of this machine decides a test.
  */
-export async function startOps(t: Owner, backend: Backend, env: Env = {}): Promise<OpsServer> {
+export async function startOps(t: Owner, backend: Backend, env: Env = {}) {
   const variables = await opsEnv(t, backend, env)
   const server = await startServer(t, { services: ['ops'], env: variables })
   return opsServer(server, variables)
@@ -70,7 +61,7 @@ export async function startOpsProcess(
   backend: Backend,
   env: Env = {},
   flags: readonly string[] = [],
-): Promise<OpsProcess> {
+) {
   const variables = await opsEnv(t, backend, env)
   const server = await startServerProcess(t, { services: ['ops'], env: variables, flags })
   return { ...opsServer(server, variables), server }
@@ -86,15 +77,19 @@ async function opsEnv(t: Owner, backend: Backend, env: Env): Promise<Env> {
 }
 
 /** What `startOps` gives, for a server that runs already. */
-export function opsServer(server: TestServer, env: Env): OpsServer {
+export function opsServer(server: TestServer, env: Env) {
   const base = server.ops
   return {
     server,
     base,
+    /** Its variables: another server with the same ones goes on with its database. */
     env,
     api: apiOf(base),
-    query: (text, params) => postgres.query(env, text, params),
-    page: async (path, headers = { accept: 'text/html' }) =>
+    /** Asks its database, where that is PostgreSQL. */
+    query: (text: string, params?: readonly (string | number | null)[]) =>
+      postgres.query(env, text, params),
+    /** The text of a page, or of a part that htmx asks for. */
+    page: async (path: string, headers: Record<string, string> = { accept: 'text/html' }) =>
       (await request(base + path, { headers })).text,
   }
 }
@@ -178,7 +173,7 @@ export async function startProbe(t: Owner, env: Env = {}) {
     )
     const checks = written.services?.flatMap((service) => service.checks ?? []) ?? []
     // One without a name is called by its type, and by what it looks at.
-    const placeOf = (name: string): number =>
+    const placeOf = (name: string) =>
       checks.findIndex(
         (check) => check.name === name || (!check.name && name.startsWith(check.type)),
       )
@@ -227,7 +222,7 @@ export type Gate = Awaited<ReturnType<typeof startGate>>
  */
 export async function startGate(t: Owner) {
   const folder = await temporaryFolder(t, 'gate')
-  const file = (name: string): string => join(folder, name)
+  const file = (name: string) => join(folder, name)
   writeFileSync(
     file('check'),
     `#!/bin/sh
@@ -247,7 +242,7 @@ export async function startGate(t: Owner) {
     timeout_s: 60,
     level: 'critical',
   }
-  const waiting = (): readonly string[] =>
+  const waiting = () =>
     readdirSync(folder).filter((name) => name.startsWith('waits-') && isAlive(name.slice(6)))
   const letThrough = () => {
     for (const name of waiting()) rmSync(file(name), { force: true })
@@ -275,7 +270,7 @@ export async function startGate(t: Owner) {
 }
 
 /** Whether a process runs: one that was ended leaves its file behind. */
-function isAlive(pid: string): boolean {
+function isAlive(pid: string) {
   try {
     return process.kill(Number(pid), 0)
   } catch {
@@ -290,9 +285,8 @@ export async function trigger(
   tier?: number,
 ): Promise<Session> {
   if (tier === undefined) {
-    const made = await api<Session>('POST', '/sessions/trigger', { prompt })
-    if (made.status !== 201) throw new Error(`trigger: ${made.status} ${made.text}`)
-    return made.json
+    const made = api<Session>('POST', '/sessions/trigger', { prompt })
+    return (await expectStatus(201, made, 'trigger')).json
   }
   const body = new URLSearchParams({ prompt, tier: String(tier) }).toString()
   const headers = { 'content-type': 'application/x-www-form-urlencoded' }
@@ -392,6 +386,6 @@ export async function endByHand(
 }
 
 /** The numbers of the lines that a stream has given. */
-export function linesOf(stream: EventStream): readonly number[] {
+export function linesOf(stream: EventStream) {
   return stream.events.filter(({ event }) => event === 'line').map(({ id }) => Number(id))
 }

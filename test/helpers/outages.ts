@@ -1,22 +1,14 @@
 import type { Test } from 'tap'
 import { postgres } from './backends.ts'
-import { createSender, type Sender } from './deliveries.ts'
+import { createSender } from './deliveries.ts'
 import type { Owner } from './owner.ts'
 import { run, type Cluster } from './postgres.ts'
 import { childrenOf, statFields } from './process-figures.ts'
 import type { Env } from './program.ts'
 import { startServer, type TestServer } from './server.ts'
 
-/** A hooks service on a database of its own, and a sender that it knows. */
-export type OnCluster = {
-  env: Env & { DATABASE_URL: string }
-  sender: Sender
-  server: TestServer
-  base: string
-}
-
-/** Starts both on a cluster that the test may stop, crash and freeze. */
-export async function startOn(t: Owner, cluster: Cluster): Promise<OnCluster> {
+/** Starts a hooks service, and a sender that it knows, on a cluster that the test may stop, crash and freeze. */
+export async function startOn(t: Owner, cluster: Cluster) {
   const sender = createSender()
   const env = { ...sender.env, DATABASE_URL: await cluster.createDatabase() }
   const server = await startServer(t, { services: ['hooks'], env })
@@ -48,12 +40,7 @@ export const FULL = '53100'
  * (`insert on ops.events`), `when` is SQL over the row `new`. Without an error code of its own it is one
  * that never heals. Gives what ends it.
  */
-export async function refuseRows(
-  env: Env,
-  change: string,
-  when: string,
-  errcode = 'P0001',
-): Promise<() => Promise<void>> {
+export async function refuseRows(env: Env, change: string, when: string, errcode = 'P0001') {
   const query = async (text: string) => void (await postgres.query(env, text))
   await query(
     `create or replace function public.refuse() returns trigger language plpgsql

@@ -28,30 +28,13 @@ import { noteSeen, until } from './until.ts'
 export const MIGRATED = 'template_migrated'
 
 /** Databases of a running PostgreSQL. */
-export type Databases = {
-  /** Address of a database, with user and password. */
-  url(database?: string): string
-  /** A fresh database with a random name, empty or a copy of `template`; gives its address. */
-  createDatabase(template?: string): Promise<string>
-  /** Removes a database by its address, also when somebody is connected. */
-  dropDatabase(url: string): Promise<void>
-}
+export type Databases = ReturnType<typeof databasesAt>
 
 /** A PostgreSQL cluster of our own, which a test may stop and start. */
-export type Cluster = Databases & {
-  port: number
-  /** Its files, and its socket. */
-  folder: string
-  /** `fast` ends connections and shuts down; `immediate` is a crash, recovered from at start. */
-  stop(mode?: 'fast' | 'immediate'): Promise<void>
-  /** Starts a stopped cluster on the same port and files. */
-  start(): Promise<void>
-  /** Stops it and removes its files. */
-  destroy(): Promise<void>
-}
+export type Cluster = Awaited<ReturnType<typeof startPostgres>>
 
 /** A new cluster that ends with the test; `disk` has its files, when given. */
-export async function ownPostgres(t: Owner, disk?: SmallDisk): Promise<Cluster> {
+export async function ownPostgres(t: Owner, disk?: SmallDisk) {
   const cluster = await startPostgres(disk)
   t.teardown(() => cluster.destroy())
   return cluster
@@ -75,10 +58,7 @@ function clusterParent() {
  * A new cluster on a free port of 127.0.0.1, with fsync, ready for connections. About 2 s. Its files are in a new folder
  * in `parent`, or on `disk`.
  */
-export async function startPostgres(
-  disk?: SmallDisk,
-  parent: string = clusterParent(),
-): Promise<Cluster> {
+export async function startPostgres(disk?: SmallDisk, parent = clusterParent()) {
   const folder = disk?.folder ?? (await mkdtemp(join(parent, 'gatehouse-postgres-')))
   if (disk === undefined) recordFolder(runFolder(), folder)
   const password = secret('postgres-password')
@@ -90,6 +70,7 @@ export async function startPostgres(
     child?.kill('SIGQUIT')
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
   }
+  /** Starts a stopped cluster on the same port and files. */
   async function start() {
     const started = startClusterProcess(folder, port, disk?.on)
     child = started
@@ -105,12 +86,14 @@ export async function startPostgres(
     const lines = readFileSync(clusterLog(folder), 'utf8').trim().split('\n')
     throw new Error(`PostgreSQL did not start: ${lines.slice(-5).join(' | ')}`)
   }
+  /** `fast` ends connections and shuts down; `immediate` is a crash, recovered from at start. */
   async function stop(mode: 'fast' | 'immediate' = 'fast') {
     if (child === undefined || hasEnded(child)) return
     const ended = once(child, 'exit')
     child.kill(mode === 'fast' ? 'SIGINT' : 'SIGQUIT')
     await ended
   }
+  /** Stops it and removes its files. */
   async function destroy() {
     await stop('immediate')
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
@@ -125,13 +108,21 @@ export async function startPostgres(
     await destroy()
     throw error
   }
-  return { ...databases, port, folder, start, stop, destroy }
+  return {
+    ...databases,
+    port,
+    /** Its files, and its socket. */
+    folder,
+    start,
+    stop,
+    destroy,
+  }
 }
 
 let shared: Promise<Databases> | undefined
 
 /** The run's cluster, else, for a file that runs alone, one that ends with the file. */
-export function sharedPostgres(): Promise<Databases> {
+export function sharedPostgres() {
   shared ??= openShared()
   return shared
 }
@@ -185,7 +176,8 @@ function keptConnections(url: string) {
   )
 }
 
-function databasesAt(admin: string): Databases {
+function databasesAt(admin: string) {
+  /** Address of a database, with user and password. */
   const url = (database = 'postgres') => {
     const address = new URL(admin)
     address.pathname = `/${database}`
@@ -193,12 +185,14 @@ function databasesAt(admin: string): Databases {
   }
   return {
     url,
+    /** A fresh database with a random name, empty or a copy of `template`; gives its address. */
     async createDatabase(template = 'template1') {
       const name = `test_${randomBytes(8).toString('hex')}`
       await run(admin, `create database ${name} template ${template} strategy file_copy`)
       return url(name)
     },
-    async dropDatabase(address) {
+    /** Removes a database by its address, also when somebody is connected. */
+    async dropDatabase(address: string) {
       const name = new URL(address).pathname.slice(1)
       await run(admin, `drop database if exists ${name} with (force)`)
     },

@@ -151,6 +151,6 @@ export async function inLongRun<T>(t: Suite<T>, name: string, body: (t: T) => Pr
 }
 
 /** How much of a fault: the short form is part of every run, the long one is on demand. */
-export function extent<T>(forms: { short: T; long: T }): T {
+export function extent<T>(forms: { short: T; long: T }) {
   return process.env[LONG_RUN] === undefined ? forms.short : forms.long
 }

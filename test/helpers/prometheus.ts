@@ -7,7 +7,7 @@ import { recordProcess, runFolder } from './program.ts'
 import { until } from './until.ts'
 
 /** A sample of a series, in the notation of OpenMetrics, and its time in seconds. */
-export type Sample = readonly [series: string, value: number, seconds: number]
+type Sample = readonly [series: string, value: number, seconds: number]
 
 /** Starts a Prometheus that holds these samples, series after series, and collects none. */
 export async function startPrometheus(t: Owner, samples: readonly Sample[]) {

@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib'
 import jsqr from 'jsqr'
 
 /** A picture as four bytes a pixel. */
-export type Picture = Readonly<{ width: number; height: number; pixels: Uint8ClampedArray }>
+type Picture = Readonly<{ width: number; height: number; pixels: Uint8ClampedArray }>
 
 /** The text of the QR code in a picture, read by a decoder that is not ours. */
 export function decodeQr({ pixels, width, height }: Picture): string | undefined {
@@ -10,7 +10,7 @@ export function decodeQr({ pixels, width, height }: Picture): string | undefined
 }
 
 /** The pixels of a PNG, by the part of its format that we write: grey, one bit a pixel, no filter. */
-export function pixelsOf(png: Buffer): Picture {
+export function pixelsOf(png: Buffer) {
   const [width = 0, height = 0, size = 0] = [16, 20, 33].map((at) => png.readUInt32BE(at))
   const format = png.subarray(24, 29).toString('hex')
   if (format !== '0100000000') throw new Error(`a PNG of another format: ${format}`)
@@ -23,11 +23,11 @@ export function pixelsOf(png: Buffer): Picture {
 }
 
 /** The pixels of a code in block characters, each of which stands for two modules. */
-export function pixelsOfText(text: string, scale = 4): Picture {
+export function pixelsOfText(text: string, scale = 4) {
   const lines = text.split('\n').map((line) => [...line])
   const width = lines[0]?.length ?? 0
   const light = ['█▀', '█▄']
-  const isDark = (x: number, y: number): boolean => {
+  const isDark = (x: number, y: number) => {
     const half = Math.floor(y / scale)
     const character = lines[half >> 1]?.[Math.floor(x / scale)] ?? ' '
     return !(light[half & 1] ?? '').includes(character)

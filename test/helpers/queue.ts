@@ -95,25 +95,13 @@ export async function healthOf(base: string): Promise<Record<string, string>> {
 }
 
 /** A value of a Redis reply. */
-export type Reply = string | number | null | readonly Reply[]
+type Reply = string | number | null | readonly Reply[]
 
 /** A Redis of our own, which a test may stop, crash, freeze and start. */
-export type Redis = {
-  /** Address with the password. */
-  url: string
-  /** Runs one command on a connection of the test; bytes of a reply are read as UTF-8. */
-  send(...command: readonly (string | Buffer)[]): Promise<Reply>
-  /** SIGTERM saves and ends; SIGKILL is the crash: what was answered before it is kept (appendfsync). */
-  stop(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Starts a stopped one on the same port and files. */
-  start(): Promise<void>
-  /** Neither answers nor closes, as a host that is gone. */
-  freeze(): void
-  thaw(): void
-}
+export type Redis = Awaited<ReturnType<typeof startRedis>>
 
 /** Starts redis-server on a free port of 127.0.0.1 with a password; it ends with the test. */
-export async function startRedis(t: Owner): Promise<Redis> {
+export async function startRedis(t: Owner) {
   const folder = await temporaryFolder(t, 'redis')
   const port = await freePort()
   const password = secret('redis-password')
@@ -123,6 +111,7 @@ export async function startRedis(t: Owner): Promise<Redis> {
   let client: Client | undefined
   let connecting: Promise<unknown> | undefined
 
+  /** Starts a stopped one on the same port and files. */
   async function start() {
     const program = onPath('redis-server')
     if (program === undefined) {
@@ -154,10 +143,12 @@ export async function startRedis(t: Owner): Promise<Redis> {
     return client
   }
 
+  /** Runs one command on a connection of the test; bytes of a reply are read as UTF-8. */
   async function send(...command: readonly (string | Buffer)[]): Promise<Reply> {
     return (await connected()).sendCommand([...command])
   }
 
+  /** SIGTERM saves and ends; SIGKILL is the crash: what was answered before it is kept (appendfsync). */
   async function stop(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM') {
     client?.destroy()
     client = undefined
@@ -172,10 +163,12 @@ export async function startRedis(t: Owner): Promise<Redis> {
   t.teardown(() => stop('SIGKILL'))
   await start()
   return {
+    /** Address with the password. */
     url,
     send,
     stop,
     start,
+    /** Neither answers nor closes, as a host that is gone. */
     freeze: () => void child?.kill('SIGSTOP'),
     thaw: () => void child?.kill('SIGCONT'),
   }

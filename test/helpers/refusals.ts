@@ -16,7 +16,7 @@ type Sent = { call: string; body?: unknown; headers?: Headers }
 type Headers = RequestOptions['headers']
 
 /** Where the requests go. */
-export type Refuser = {
+type Refuser = {
   service: Service
   base: string
   /** Sent with each request, such as a token. A request's own headers come on top. */
@@ -90,7 +90,7 @@ export async function expectStatus<A extends { status: number; text: string }>(
   status: number,
   call: Promise<A>,
   what = '',
-): Promise<A> {
+) {
   const answer = await call
   if (answer.status === status) return answer
   const said = answer.text.slice(0, 300)

@@ -4,23 +4,13 @@ import {
   type IncomingMessage,
   type ServerResponse,
 } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { FORM_TYPE, plain } from './hooks.ts'
-import { request, type RequestOptions } from './http.ts'
+import { allIn, request, type RequestOptions } from './http.ts'
+import { listen } from './listen.ts'
 import type { Owner } from './owner.ts'
+import { expectStatus } from './refusals.ts'
 import { openStream, type EventStream, type StreamEvent } from './sse.ts'
-
-/** One row of an event's list of attempts, as its page shows it. */
-export type ShownAttempt = {
-  outcome: string
-  target: string
-  detail: string
-  answer: string
-  kind: string
-  /** The beginning of what the target answered; empty where nothing is kept. */
-  body: string
-}
 
 /** Posts the form of an event's page, as a program does. */
 export function replay(
@@ -44,7 +34,7 @@ export function attemptsIn(text: string) {
     ),
   ]
   return rows.map(([, outcome = '', row = '', below = '']) => {
-    const cells = [...row.matchAll(/<td[^>]*>(.*?)<\/td>/gs)].map(([, cell = '']) => cell)
+    const cells = allIn(row, /<td[^>]*>(.*?)<\/td>/gs)
     const [first = '', , answer = '', kind = ''] = cells
     const target = /<bdi>(.*?)<\/bdi>/s.exec(first)?.[1] ?? ''
     const detail = /class="detail">(.*?)</s.exec(first)?.[1] ?? ''
@@ -61,9 +51,8 @@ export function attemptsIn(text: string) {
 
 /** The attempts that an event's page lists, newest first. */
 export async function attemptsOf(base: string, id: number) {
-  const { status, text } = await request(`${base}/log/${id}?tab=deliveries`)
-  if (status !== 200) throw new Error(`GET /log/${id} answered ${status}, expected 200`)
-  return attemptsIn(text)
+  const path = `/log/${id}?tab=deliveries`
+  return attemptsIn((await expectStatus(200, request(base + path), path)).text)
 }
 
 /** A request as a receiver got it, read whole. */
@@ -82,14 +71,7 @@ export type Answer = (
 ) => void | Promise<void>
 
 /** A stranger's HTTP server on loopback: what it got, and how often it was connected to. */
-export type Receiver = {
-  /** `http://127.0.0.1:PORT`. */
-  url: string
-  port: number
-  received: readonly Received[]
-  /** Connections accepted so far, also those on which nothing was sent. */
-  connections(): number
-}
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>
 
 /** Starts a receiver that answers 204 unless `answer` does something else; it ends with the test. */
 export async function startReceiver(
@@ -109,34 +91,25 @@ export async function startReceiver(
     })
   })
   server.on('connection', () => (connections += 1))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    return new Promise((resolve) => server.close(resolve))
-  })
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}`, port, received, connections: () => connections }
+  const port = await listen(t, server)
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    received,
+    /** Connections accepted so far, also those on which nothing was sent. */
+    connections: () => connections,
+  }
 }
 
-/** A client of an event stream that comes back by id whenever the stream ends, as a browser does. */
-export type Follower = {
-  /** All messages so far, over all connections. */
-  events: readonly StreamEvent[]
-  /** Ids of those that have one. */
-  ids: readonly number[]
-  /** How often it has connected. */
-  connections: number
-  /** Connections that were refused, or answered with another status than 200. */
-  refused: readonly string[]
-  stop(): Promise<void>
-}
-
-/** Follows a stream from its start until it is stopped, or until a message has come that is its `last`. */
+/**
+ * Follows a stream from its start until it is stopped, or until a message has come that is its `last`. It comes back
+ * by id whenever the stream ends, as a browser does.
+ */
 export function follow(
   t: Owner,
   url: string,
   last: (event: StreamEvent) => boolean = () => false,
-): Follower {
+) {
   const streams: EventStream[] = []
   const refused: string[] = []
   let stopped = false
@@ -169,17 +142,21 @@ export function follow(
     await working
   }
   t.teardown(stop)
-  const events = (): StreamEvent[] => streams.flatMap((stream) => stream.events)
+  const events = () => streams.flatMap((stream) => stream.events)
   return {
+    /** All messages so far, over all connections. */
     get events() {
       return events()
     },
+    /** Ids of those that have one. */
     get ids() {
       return events().flatMap(({ id }) => (id === undefined ? [] : [Number(id)]))
     },
+    /** How often it has connected. */
     get connections() {
       return streams.length
     },
+    /** Connections that were refused, or answered with another status than 200. */
     refused,
     stop,
   }

@@ -28,7 +28,7 @@ export function shownSecret({ text }: { text: string }, id: string, form = /[\w-
 }
 
 /** What a transcript holds; the file's ending, by which the search for secrets finds it. */
-export type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
+type TranscriptKind = 'log' | 'http' | 'sse' | 'html'
 
 /**
  * Appends what the product wrote or answered to a file of this run, one per process and kind. At its

@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { enable, post, postForm, shownIn, type Bytes, type Fields } from './hooks.ts'
 import { request, type RequestOptions, type Response } from './http.ts'
+import { expectStatus } from './refusals.ts'
 import { keepSecret, shownSecret } from './secrets.ts'
 
 /** A fresh GATEHOUSE_SECRET_KEY. */
@@ -14,7 +15,7 @@ export function signingSecret(bytes = 32) {
 }
 
 /** How to sign; `at` in Unix seconds, now when absent. */
-export type StandardOptions = { id?: string; at?: number }
+type StandardOptions = { id?: string; at?: number }
 
 let made = 0
 
@@ -43,8 +44,8 @@ export function sendStandard(
 
 /** Makes a generic provider that signs, and enables it; gives its secret. */
 export async function addSigned(base: string, name: string) {
-  const page = await postForm(base, '/providers', { name, trust_mode: 'signed' })
-  if (page.status !== 200) throw new Error(`POST /providers answered ${page.status}, expected 200`)
+  const made = postForm(base, '/providers', { name, trust_mode: 'signed' })
+  const page = await expectStatus(200, made, name)
   await enable(base, `generic:${name}`, true)
   return secretIn(page)
 }

@@ -15,7 +15,7 @@ import { overSocket } from './shared-postgres.ts'
 import { transcript } from './secrets.ts'
 
 /** What to start, and how. */
-export type ProcessOptions = ServerOptions & {
+type ProcessOptions = ServerOptions & {
   /** Further arguments of `serve`. */
   flags?: readonly string[]
   /** Program instead of `node server.ts`, for the built executable. */

@@ -11,6 +11,7 @@ import type { Outbound } from '../../kernel/net/outbound.ts'
 import { AGENT_SECRETS } from '../../services/ops/agent/runners/cli-agents.ts'
 import { keepExchanges } from '../runner/exchanges.ts'
 import { seedEmbedded } from './backends.ts'
+import { FREE } from './cli.ts'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { ENGINE_FLAGS, type Env, type Exit } from './program.ts'
 import { transcript } from './secrets.ts'
@@ -125,8 +126,7 @@ export async function startServer(t: Owner, options: ServerOptions = {}): Promis
 
 /** A server's variables: free ports on loopback, a fresh data directory, and what the options have. */
 export async function serverEnv(t: Owner, options: ServerOptions): Promise<Env> {
-  const own = { HOOKS_ADDR: '127.0.0.1:0', LINKS_ADDR: '127.0.0.1:0', OPS_ADDR: '127.0.0.1:0' }
-  return { ...own, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
+  return { ...FREE, GATEHOUSE_DATA_DIR: await temporaryFolder(t), ...options.env }
 }
 
 /** Keeps the calls of the APIs at these addresses, to compare them with the APIs' documents. */
@@ -138,7 +138,7 @@ export function keepCalls(addresses: Addresses) {
 }
 
 /** The addresses as properties that throw where a service was not started. */
-export function serverAddresses(addresses: Addresses): Record<Service, string> {
+export function serverAddresses(addresses: Addresses) {
   const address = (service: Service) => {
     const found = addresses[service]
     if (found === undefined) throw new Error(`${service} was not started: name it in services`)
@@ -169,7 +169,7 @@ export type Addresses = Partial<Record<Service, string>>
 const READY = /^gatehouse \S+ ready((?: [a-z]+=\S+)+)$/m
 
 /** Reads `gatehouse 0.1.0 ready hooks=http://… links=http://… ops=http://…` out of a server's output. */
-export function parseReady(stdout: string): Addresses | undefined {
+export function parseReady(stdout: string) {
   const pairs = READY.exec(stdout)?.[1]
   // A line that is still arriving would give a cut address.
   if (pairs === undefined || !stdout.slice(stdout.indexOf(pairs)).includes('\n')) return undefined

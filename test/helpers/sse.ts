@@ -17,36 +17,10 @@ export type StreamOptions = {
 }
 
 /** An open stream. It does not reconnect: a test opens the next one with `lastEventId`. */
-export type EventStream = {
-  status: number
-  headers: IncomingMessage['headers']
-  /** All messages so far. */
-  events: readonly StreamEvent[]
-  /** All comments so far (keep-alives). */
-  comments: readonly string[]
-  /** The reconnection time that the server set last, in milliseconds. */
-  retry: number | undefined
-  lastEventId: string | undefined
-  /** The first message that passes, received or to come. Rejects when the stream ends before. */
-  until(
-    passes: (event: StreamEvent) => boolean,
-    what?: string,
-    timeoutMs?: number,
-  ): Promise<StreamEvent>
-  /** Stops reading, so that the server's buffers fill. */
-  pause(): void
-  resume(): void
-  close(): void
-  /** Settles when the stream is over, by either side; never rejects. */
-  closed: Promise<void>
-}
+export type EventStream = Awaited<ReturnType<typeof openStream>>
 
 /** Opens a server-sent event stream and collects it; it is closed with the test. */
-export async function openStream(
-  t: Owner,
-  url: string,
-  options: StreamOptions = {},
-): Promise<EventStream> {
+export async function openStream(t: Owner, url: string, options: StreamOptions = {}) {
   const incoming = await open(url, options)
   const events: StreamEvent[] = []
   const comments: string[] = []
@@ -82,23 +56,29 @@ export async function openStream(
   return {
     status: incoming.statusCode ?? 0,
     headers: incoming.headers,
+    /** All messages so far. */
     events,
+    /** All comments so far (keep-alives). */
     comments,
+    /** The reconnection time that the server set last, in milliseconds. */
     get retry() {
       return retry
     },
     get lastEventId() {
       return lastEventId
     },
-    async until(passes, what = 'a message', timeoutMs = 10_000) {
+    /** The first message that passes, received or to come. Rejects when the stream ends before. */
+    async until(passes: (event: StreamEvent) => boolean, what = 'a message', timeoutMs = 10_000) {
       const look = () => events.find(passes) ?? isOver
       const found = await until(look, what, timeoutMs)
       if (found !== true) return found
       throw new Error(`waited for ${what}: the stream ended after ${events.length} messages`)
     },
+    /** Stops reading, so that the server's buffers fill. */
     pause: () => void incoming.pause(),
     resume: () => void incoming.resume(),
     close,
+    /** Settles when the stream is over, by either side; never rejects. */
     closed: over.promise,
   }
 }

@@ -5,7 +5,7 @@ import type { Owner } from './owner.ts'
 import type { Random } from './until.ts'
 
 /** Which way bytes go. */
-export type Way = 'to-server' | 'to-client'
+type Way = 'to-server' | 'to-client'
 
 /** A TCP proxy that does to connections what networks do to them. */
 export type TcpProxy = {

@@ -19,15 +19,15 @@ export type TimedOptions = {
   runs?: boolean
 }
 
-/** A database, a log and a clock that the test puts forward, for parts of the product in its own process. */
-export type Timed = Awaited<ReturnType<typeof openTimed>>
-
-/** Opens them; they are closed after what the test opens later. */
+/**
+ * Opens a database, a log and a clock that the test puts forward, for parts of the product in its own process. They
+ * are closed after what the test opens later.
+ */
 export async function openTimed(t: Owner, name: string, options: TimedOptions = {}) {
   const { backend = postgres, began = Date.now(), runs = false } = options
   const start = performance.now()
   let [forward, reached, logged] = [0, true, '']
-  const passed = (): number => forward + (runs ? performance.now() - start : 0)
+  const passed = () => forward + (runs ? performance.now() - start : 0)
   const clock: Clock = {
     now: () => new Date(began + passed()),
     elapsed: passed,
@@ -61,10 +61,10 @@ export async function openTimed(t: Owner, name: string, options: TimedOptions = 
     query: (text: string, params: readonly (string | number)[] = []) =>
       opened.db.run({ name: text.slice(0, 60), text }, params) as Promise<readonly Row[]>,
     /** Puts the clock forward, or back. */
-    later: (seconds: number): void => void (forward += seconds * 1_000),
+    later: (seconds: number) => void (forward += seconds * 1_000),
     /** Whether the database is reached from now on. */
-    reach: (next: boolean): void => void (reached = next),
-    isReached: (): boolean => reached,
+    reach: (next: boolean) => void (reached = next),
+    isReached: () => reached,
     /** Everything logged so far. */
     logged: () => logged,
   }

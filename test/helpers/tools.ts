@@ -3,7 +3,7 @@ import { calls, says, type Call, type Model } from './model.ts'
 import { runSession, type OpsServer } from './ops.ts'
 
 /** A server and the model that calls its tools. */
-export type ToolUser = { model: Model; ops: OpsServer }
+type ToolUser = { model: Model; ops: OpsServer }
 
 /** Calls tools in one turn of a session of tier 2, or another one, and gives what they answered. */
 export async function useTools(
@@ -11,7 +11,7 @@ export async function useTools(
   { model, ops }: ToolUser,
   list: readonly Call[],
   tier = 2,
-): Promise<readonly string[]> {
+) {
   let answers: readonly string[] = []
   model.answer(({ step, results }) => {
     if (step === 0) return calls(...list)

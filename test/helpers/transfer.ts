@@ -4,7 +4,7 @@ import type { Backend, Row } from './backends.ts'
 import type { Env } from './program.ts'
 
 /** How much to make. */
-export type SeedSize = {
+type SeedSize = {
   events: number
   links: number
   sessions: number

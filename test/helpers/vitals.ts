@@ -2,6 +2,7 @@ import { readFileSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { temporaryFolder, type Owner } from './owner.ts'
 import { residentKib } from './process-figures.ts'
+import type { Env } from './program.ts'
 import { until } from './until.ts'
 
 /** How a process is, in MiB and counts. */
@@ -15,18 +16,14 @@ export type Vitals = {
   handles: number
 }
 
-/** Looks at a server from inside and outside. */
-export type Doctor = {
-  /** Goes to the server's variables. */
-  env: Readonly<Record<string, string>>
-  examine(pid: number): Promise<Vitals>
-}
-
 const MIB = 2 ** 20
 const CLUSTER = /\/pg\/(base|global|pg_\w+)\//
 
-/** A module in the server's process answers a signal: only there the heap can be seen. */
-export async function openDoctor(t: Owner): Promise<Doctor> {
+/**
+ * Looks at a server from inside and outside. A module in its process answers a signal: only there the heap can be
+ * seen.
+ */
+export async function openDoctor(t: Owner) {
   const folder = await temporaryFolder(t, 'vitals')
   const file = join(folder, 'vitals.json')
   const inside = `
@@ -41,9 +38,11 @@ export async function openDoctor(t: Owner): Promise<Doctor> {
       renameSync(file + '.new', file)
     })`
   const preload = `--import=data:text/javascript,${encodeURIComponent(inside)}`
+  /** Goes to the server's variables. */
+  const env: Env = { NODE_OPTIONS: `--expose-gc ${preload}` }
   return {
-    env: { NODE_OPTIONS: `--expose-gc ${preload}` },
-    async examine(pid) {
+    env,
+    async examine(pid: number): Promise<Vitals> {
       rmSync(file, { force: true })
       process.kill(pid, 'SIGUSR2')
       const text = await until(() => readFileSync(file, 'utf8'), 'the server to tell of its heap')
@@ -67,7 +66,7 @@ function openFiles(pid: number) {
 }
 
 /** The middle one of some numbers. */
-export function median(values: readonly number[]): number {
+export function median(values: readonly number[]) {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }

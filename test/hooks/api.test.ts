@@ -2,13 +2,13 @@ import { t } from 'tap'
 import { apiOf, openApiOf, operationsOf } from '../helpers/api.ts'
 import { postgres } from '../helpers/backends.ts'
 import {
+  accepted,
   addProvider,
   deliver,
   eventIds,
   postForm,
   startHooks,
   store,
-  type Ack,
 } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { addEndpoint } from '../helpers/mcp.ts'
@@ -37,7 +37,7 @@ const send = (body: string | Uint8Array, type?: string) =>
 
 const first = await send('{"order":{"id":"o-1"}}', 'order.created')
 const second = await send(Buffer.from([0xff, 0x00, 0x01]))
-const third = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
+const third = await accepted(deliver(base, 'code_host', '{"order":{"id":"o-2"}}'))
 
 await t.test('the list has the filters of the log, and pages', async (t) => {
   const list = async (query: string) => (await api<Page>('GET', `/events${query}`)).json

@@ -6,10 +6,11 @@ import { parseBlocks } from '../../kernel/net/addresses.ts'
 import { redactAddress } from '../../services/hooks/receive/rejections.ts'
 import { postgres } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
-import { rawExchange, request } from '../helpers/http.ts'
+import { allIn, rawExchange, request } from '../helpers/http.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { expectStatus, refuseAll, type Refusal } from '../helpers/refusals.ts'
 import {
+  accepted,
   FORM_TYPE,
   addProvider,
   deliver,
@@ -38,12 +39,12 @@ t.test('guards of a listener on loopback', async (t) => {
     return Number(/name="sse_retry_ms"[^>]*value="(\d+)"/.exec(text)?.[1])
   }
   await addProvider(base, 'lan', { open: true })
-  t.equal((await deliver(base, 'chat', '{}')).json<Ack>().id, 1)
+  t.equal(await accepted(deliver(base, 'chat', '{}')), 1)
   /** What a foreign page must not change. */
   const state = async () => {
     const { text } = await request(`${base}/providers`)
-    const cards = [...text.matchAll(/data-provider="([^"]+)"/g)].map(([, name]) => name)
-    const switches = [...text.matchAll(/aria-checked="(\w+)"/g)].map(([, on]) => on)
+    const cards = allIn(text, /data-provider="([^"]+)"/g)
+    const switches = allIn(text, /aria-checked="(\w+)"/g)
     return { retry: await retryOf(), cards, switches }
   }
 
@@ -223,7 +224,7 @@ t.test('pages are for loopback peers and trusted proxies', async (t) => {
     groupsHeader: () => undefined,
   })
   const httpVersion = '1.1'
-  const answer = (peer: string, host: string, method = 'GET'): number | undefined =>
+  const answer = (peer: string, host: string, method = 'GET') =>
     guard({ method, headers: { host }, httpVersion, peer })?.status
   for (const peer of ['127.255.0.9', '::1', '10.200.0.1', 'fd00::1']) {
     t.equal(answer(peer, 'hooks.example', 'POST'), undefined, peer)

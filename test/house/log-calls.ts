@@ -16,17 +16,14 @@ interface Line {
   fields: readonly string[]
 }
 
-/** A line, the place of its call, and the service whose file that is, else `program`. */
-type LogCall = Line & { place: string; from: string }
-
 const LEVELS = ['info', 'warn', 'error']
 /** Stands for a message that nobody could look up. */
 const NO_LITERAL = '(no literal)'
 /** Writes the messages of its callers: they are read there. */
 const REPORTS = { name: 'reportsTo', path: 'kernel/repeat.ts' }
 
-/** The lines of the log that files of the project write. */
-export function logCalls(root: string, paths: readonly string[]): readonly LogCall[] {
+/** The lines of the log that files of the project write; `from` is the service whose file that is, else `program`. */
+export function logCalls(root: string, paths: readonly string[]) {
   const api = new API({ cwd: root })
   try {
     const snapshot = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') })
@@ -47,7 +44,7 @@ export function logCalls(root: string, paths: readonly string[]): readonly LogCa
   }
 }
 
-function callsIn(node: Node): readonly CallExpression[] {
+function callsIn(node: Node) {
   const found: CallExpression[] = isCallExpression(node) ? [node] : []
   node.forEachChild((child) => void found.push(...callsIn(child)))
   return found
@@ -72,12 +69,12 @@ function linesWith(
   levels: readonly string[],
   messages: readonly string[],
   fields: readonly string[],
-): readonly Line[] {
+) {
   return levels.flatMap((level) => messages.map((message) => ({ level, message, fields })))
 }
 
 /** `log.warn` has one level, `log[isDown ? 'warn' : 'error']` two. */
-function levelsOf(checker: Checker, callee: Expression): readonly string[] {
+function levelsOf(checker: Checker, callee: Expression) {
   const isDotted = isPropertyAccessExpression(callee)
   if (!isDotted && !isElementAccessExpression(callee)) return []
   // Asking for a type takes time: most calls are ruled out by their name.
@@ -87,20 +84,20 @@ function levelsOf(checker: Checker, callee: Expression): readonly string[] {
 }
 
 /** The literals that an expression may be. */
-function textsOf(checker: Checker, expression: Expression | undefined): readonly string[] {
+function textsOf(checker: Checker, expression: Expression | undefined) {
   return partsOf(checker, expression).map((part) =>
     part.isStringLiteralType() ? part.value : NO_LITERAL,
   )
 }
 
-function fieldsOf(checker: Checker, expression: Expression | undefined): readonly string[] {
+function fieldsOf(checker: Checker, expression: Expression | undefined) {
   const parts = partsOf(checker, expression).map((part) => requiredOf(checker, part))
   const names = new Set(parts.flatMap((part) => [...part.keys()]))
   return [...names].map((name) => (parts.every((part) => part.get(name)) ? name : `${name}?`))
 }
 
 /** The properties of an object, and whether it always has them: JSON leaves out `undefined`. */
-function requiredOf(checker: Checker, type: Type): ReadonlyMap<string, boolean> {
+function requiredOf(checker: Checker, type: Type) {
   const properties = checker.getPropertiesOfType(type).map((property) => {
     const value = checker.getTypeOfSymbol(property) ?? checker.getUndefinedType()
     const isOptional = (property.flags & SymbolFlags.Optional) !== 0
@@ -111,7 +108,7 @@ function requiredOf(checker: Checker, type: Type): ReadonlyMap<string, boolean> 
 }
 
 /** The types of which an expression has one. */
-function partsOf(checker: Checker, expression: Expression | undefined): readonly Type[] {
+function partsOf(checker: Checker, expression: Expression | undefined) {
   const type = expression === undefined ? undefined : checker.getTypeAtLocation(expression)
   if (type === undefined) return []
   return type.isUnionType() ? type.getTypes() : [type]

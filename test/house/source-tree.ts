@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A file of the repository; paths have forward slashes and start at its root. */
-export type SourceFile = { path: string; lines: readonly string[] }
+type SourceFile = { path: string; lines: readonly string[] }
 
 /** A rule that is broken, and where. */
 export type Violation = { path: string; line: number; rule: string }

@@ -143,7 +143,7 @@ export function listIncidents(): readonly NamedIncident[] {
 const UNITS_MS: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** An incident with its times and addresses, as of now. */
-export function placed<T>(value: T, now: Date, page: string): T {
+export function placed<T>(value: T, now: Date, page: string) {
   const place = (text: string) =>
     text.replaceAll('{page}', page).replaceAll(/\{-(\d+)([mhd])\}/g, (_, count, unit) => {
       const at = new Date(now.getTime() - Number(count) * (UNITS_MS[unit] ?? 0))

@@ -25,7 +25,7 @@ function beginsWord(term: string) {
 export function judge(
   { services, expects }: Pick<Incident, 'services' | 'expects'>,
   { said, levels, ran, problem }: Answered,
-): readonly string[] {
+) {
   const { names, never = [], runs, worst_level = 'critical' } = expects
   const has = (term: string) => beginsWord(term).test(said)
   const missing = names.filter((term) => ![term].flat().some(has))

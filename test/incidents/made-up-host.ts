@@ -21,7 +21,7 @@ export type MadeUpHost = {
 }
 
 /** Sets the host of an incident up in a folder, where another one may have been. */
-export function setUpHost(folder: string, incident: Incident, page: string): MadeUpHost {
+export function setUpHost(folder: string, incident: Incident, page: string) {
   const place = (name: string) => join(folder, name)
   const [bin, files, ran] = [place('bin'), place('files'), place('ran')]
   for (const path of [bin, files, place('checks'), place('operations'), place('outputs'), ran]) {
@@ -101,7 +101,7 @@ function factsOf({
   load = 0.4,
   memory = 35,
   disks = { '/': 41 },
-}: NonNullable<Incident['host']>): HostFacts {
+}: NonNullable<Incident['host']>) {
   const space = (gib: number, percent: number) => ({
     totalBytes: gib * GIB,
     freeBytes: gib * GIB * (1 - percent / 100),
@@ -128,6 +128,6 @@ function write(path: string, text: string, mode = 0o644) {
 }
 
 /** One word for a shell. */
-function quoted(text: string): string {
+function quoted(text: string) {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }

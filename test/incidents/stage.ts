@@ -34,7 +34,7 @@ import { setUpHost, type MadeUpHost } from './made-up-host.ts'
 import { seed } from './seed.ts'
 
 /** What incidents are played with. */
-export type StageOptions = {
+type StageOptions = {
   database: Pick<DatabaseOptions, 'url' | 'dataDirectory'>
   /** Where the made-up host and the output of sessions are. */
   folder: string
@@ -127,7 +127,7 @@ export async function openStage(t: Owner, options: StageOptions) {
   return {
     /** The address of the host's web server. */
     page,
-    async play(recorded: NamedIncident): Promise<Played> {
+    async play(recorded: NamedIncident) {
       const now = systemClock.now()
       const incident = placed(recorded, now, page)
       pages = incident.pages

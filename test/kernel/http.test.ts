@@ -13,7 +13,7 @@ import { createLog } from '../../kernel/log.ts'
 import { createMetrics } from '../../kernel/metrics.ts'
 import { problem, bytesReply, jsonReply } from '../../kernel/http/reply.ts'
 import { createRouter, type Route } from '../../kernel/http/router.ts'
-import { rawExchange, request } from '../helpers/http.ts'
+import { allIn, rawExchange, request } from '../helpers/http.ts'
 import { until } from '../helpers/until.ts'
 
 /** A listener with routes of the test's own. */
@@ -107,7 +107,7 @@ t.test('requests of one packet are answered in order, each by itself', async (t)
   const { text } = await rawExchange(port, paths.map(ask).join(''), {
     until: (heard) => heard.match(/HTTP\/1/g)?.length === paths.length && heard.endsWith('well'),
   })
-  const statuses = [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status))
+  const statuses = allIn(text, /HTTP\/1\.1 (\d+)/g).map(Number)
   t.same(statuses, [200, 500, 200, 404, 200])
   t.equal(log().match(/"status":200/g)?.length, 3)
   const cut = await rawExchange(port, `${ask('/well')}nonsense\r\n\r\n`)

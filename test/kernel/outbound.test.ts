@@ -1,4 +1,4 @@
-import { createServer, type AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
 import { hostname } from 'node:os'
 import { t } from 'tap'
 import {
@@ -9,6 +9,7 @@ import {
   type ResolveName,
 } from '../../kernel/net/outbound.ts'
 import { isPublicAddress } from '../../kernel/net/addresses.ts'
+import { listen } from '../helpers/listen.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { until } from '../helpers/until.ts'
 
@@ -151,8 +152,7 @@ t.test('an answer that does not come, or never ends, holds nobody', async (t) =>
 
 t.test('what is no HTTP is a failure with its reason', async (t) => {
   const raw = createServer((socket) => socket.resume().end('SSH-2.0-nothing\r\n'))
-  await new Promise<void>((resolve) => raw.listen(0, '127.0.0.1', resolve))
-  const { port } = raw.address() as AddressInfo
+  const port = await listen(t, raw)
   t.match(await send(`http://127.0.0.1:${port}/`), { kind: 'failed', reason: /Parse Error/ })
   await new Promise((resolve) => raw.close(resolve))
   t.match(await send(`http://127.0.0.1:${port}/`), { kind: 'failed', reason: /ECONNREFUSED/ })

@@ -8,7 +8,7 @@ import {
   type Document,
 } from '../helpers/api.ts'
 import { postgres } from '../helpers/backends.ts'
-import { addProvider, post, type Ack } from '../helpers/hooks.ts'
+import { accepted, addProvider, post } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
 import { inventoryFile } from '../helpers/ops.ts'
@@ -29,7 +29,7 @@ const env = {
 const server = await startServer(t, { env })
 const { hooks, links, ops } = server
 await addProvider(hooks, 'ci', { open: true })
-const event = (await post(hooks, 'generic/ci', '{}')).json<Ack>().id
+const event = await accepted(post(hooks, 'generic/ci', '{}'))
 
 /** What an API that is ours alone takes, and a member that it does not have. */
 const REFUSED: readonly (readonly [call: string, body: object])[] = [
@@ -135,7 +135,7 @@ type Body = {
 }
 
 /** What an operation takes, by its document. */
-function bodyOf(document: Document, operation: Described): Closed | undefined {
+function bodyOf(document: Document, operation: Described) {
   const { requestBody } = operation as { requestBody?: Body }
   const schema = requestBody?.content['application/json']?.schema
   const name = schema?.$ref?.split('/').at(-1) ?? ''

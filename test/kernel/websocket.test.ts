@@ -1,8 +1,9 @@
 import { createServer } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { t, type Test } from 'tap'
 import { type Channel, acceptChannel, connectChannel } from '../../kernel/http/websocket.ts'
 import type { Clock } from '../../kernel/time.ts'
+import { listen } from '../helpers/listen.ts'
 import { startTcpProxy } from '../helpers/tcp-proxy.ts'
 import { until } from '../helpers/until.ts'
 
@@ -23,7 +24,7 @@ function manualClock(): Clock & { beat(): void; timers: number } {
   }
 }
 
-async function listen(t: Test) {
+async function startChannels(t: Test) {
   const clock = manualClock()
   /** The server's side of the connections so far. */
   const channels: Channel[] = []
@@ -35,12 +36,7 @@ async function listen(t: Test) {
     acceptChannel(request, { socket, head }, reply, 'id', clock)
   })
   server.on('connection', (socket) => sockets.push(socket))
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
+  const port = await listen(t, server)
   return { url: new URL(`ws://127.0.0.1:${port}/`), clock, sockets, channels }
 }
 
@@ -52,7 +48,7 @@ function open(url: URL, clock: Clock) {
 }
 
 t.test('both sides give up on a connection that is silent', async (t) => {
-  const server = await listen(t)
+  const server = await startChannels(t)
   // A network that forgets the connection without a word.
   const network = await startTcpProxy(t, server.url.href)
   const clock = manualClock()

@@ -11,6 +11,7 @@ import {
   type Caller,
 } from '../helpers/links.ts'
 import { expectStatus, refuses } from '../helpers/refusals.ts'
+import { allIn } from '../helpers/http.ts'
 
 const USERS = '/-/admin/users'
 const LINKS = '/-/admin/links'
@@ -188,7 +189,7 @@ await t.test('an owner changes many of the own links, in portions', async (t) =>
   t.same(slugsIn(page), ['jon-shared'], 'owned and co-owned, nothing else')
   t.notMatch(page, 'id="filter-owner"', 'who has which links is for admins')
   const whole = await ivy.text(`${OWN}?q=ivy-&chosen=all`)
-  const ids = [...whole.matchAll(/name="links" value="([^"]*)" checked/g)].map(([, id]) => id)
+  const ids = allIn(whole, /name="links" value="([^"]*)" checked/g)
   t.equal(ids.length, 203, 'all are chosen, on one page')
 
   const post = async (action: string, body: string, headers = HTMX) =>

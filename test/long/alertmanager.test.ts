@@ -3,11 +3,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { t } from 'tap'
-import {
-  readAlert,
-  readPayload,
-  type ReadAlert,
-} from '../../services/ops/alerts/alerts/payload.ts'
+import { readAlert, readPayload } from '../../services/ops/alerts/alerts/payload.ts'
 import { CHAT_KEY, startBriefs } from '../helpers/alerts.ts'
 import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
@@ -17,7 +13,7 @@ import { recordProcess, runFolder } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 import { lacks, longParts } from '../runner/system-parts.ts'
 
-function read(body: string): ReadAlert {
+function read(body: string) {
   return readAlert(readPayload(Buffer.from(body)), (text) => text)
 }
 
@@ -35,7 +31,7 @@ t.test('a real Alertmanager tells of a group', { skip: noAlertmanager }, async (
   })
   const over = (host: string) => ({ ...on(host), endsAt: new Date().toISOString() })
   /** The texts of the alert, as they came, once the newest one has this status. */
-  const texts = (statuses: readonly string[]): Promise<readonly ReadAlert[]> =>
+  const texts = (statuses: readonly string[]) =>
     until(
       async () => {
         const rows = await postgres.query(

@@ -11,10 +11,7 @@ export function noChroot() {
 }
 
 /** The file system of our container as a root directory; gives its path and the program to start. */
-export async function makeRoot(
-  t: Owner,
-  executable: string,
-): Promise<{ root: string; program: readonly string[] }> {
+export async function makeRoot(t: Owner, executable: string) {
   const root = await temporaryFolder(t, 'root')
   stageImage(executable, root)
   return { root, program: [onPath('chroot') ?? 'chroot', root, '/gatehouse'] }

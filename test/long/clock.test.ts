@@ -5,7 +5,7 @@ import { ackOf, createSender, keepAlive, send } from '../helpers/deliveries.ts'
 import { extent } from '../helpers/program.ts'
 import { follow } from '../helpers/replays.ts'
 import { apiOf } from '../helpers/api.ts'
-import { request } from '../helpers/http.ts'
+import { allIn, request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink } from '../helpers/links.ts'
 import { opsServer, startGate, trigger, type Session } from '../helpers/ops.ts'
 import { noFailureIn } from '../helpers/outages.ts'
@@ -174,7 +174,7 @@ async function logOf(base: string) {
   const ids: number[] = []
   for (let path = '/log?limit=4'; path !== '/no-next';) {
     const { text } = await request(base + path)
-    const links = [...text.matchAll(/href="\/log\/(\d+)"/g)].map(([, id]) => Number(id))
+    const links = allIn(text, /href="\/log\/(\d+)"/g).map(Number)
     ids.push(...new Set(links))
     path = nextOf(text)
   }

@@ -206,4 +206,4 @@ export async function startFixtures(t: Owner) {
   return `http://127.0.0.1:${address.port}/mcp/fixtures`
 }
 
-function ignore(): void {}
+function ignore() {}

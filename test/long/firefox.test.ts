@@ -58,7 +58,7 @@ async function startFirefox(t: Owner) {
   })
   let last = 0
   /** Sends a command and gives its result. */
-  const command = (method: string, params: Params = {}): Promise<Params> => {
+  const command = (method: string, params: Params = {}) => {
     const id = ++last
     const answer = Promise.withResolvers<Params>()
     waiting.set(id, answer)

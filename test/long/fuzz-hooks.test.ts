@@ -20,16 +20,7 @@ import {
 import { rawExchange } from '../helpers/http.ts'
 import { META, addEndpoint, modern } from '../helpers/mcp.ts'
 import { addSigned, change, secretKey, sendStandard, standardHeaders } from '../helpers/senders.ts'
-import {
-  RPC_FAULT,
-  toolCalls,
-  toolHeaders,
-  fuzz,
-  INERT,
-  UNWATCHED,
-  type Headers,
-  type Sent,
-} from './fuzz.ts'
+import { RPC_FAULT, toolCalls, toolHeaders, fuzz, INERT, UNWATCHED, type Sent } from './fuzz.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 /** But for the confirmation of a subscription, which Amazon has signed. */
@@ -132,7 +123,7 @@ await eachBackend(t, 'hooks: answers keep what the declarations promise', async 
   }
 
   /** Headers of who may deliver to the receiver of the path. */
-  function signed({ path, body = '' }: Sent): Headers {
+  function signed({ path, body = '' }: Sent) {
     const name = /\/webhooks\/(?:generic\/)?([^/?]*)/.exec(path)?.[1]
     const provider = SIGNED.find((one) => one === name)
     if (provider !== undefined) return signatureHeaders(provider, body)

@@ -9,7 +9,7 @@ import { META } from '../helpers/mcp.ts'
 import { identity, linksServer, makeLink, visitorAt, type Link } from '../helpers/links.ts'
 import { secret } from '../helpers/secrets.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
-import { fuzz, INERT, RPC_FAULT, toolCalls, toolHeaders, UNWATCHED, type Headers } from './fuzz.ts'
+import { fuzz, INERT, RPC_FAULT, toolCalls, toolHeaders, UNWATCHED } from './fuzz.ts'
 import { MARKER, oddCursor } from './fuzz-values.ts'
 
 type Ids<Name extends string> = Record<Name, { id: number | string }[]>
@@ -93,7 +93,7 @@ await eachBackend(t, 'links: answers keep what the declarations promise', async 
     fc.constantFrom(ann.email, bob.email, bob.email.toUpperCase()),
     fc.nat(9_999).map((at) => `new-${at}@example.com`),
   )
-  const as = (token: string, user: string) => (): Headers => ({
+  const as = (token: string, user: string) => () => ({
     ...(token !== '' && { authorization: `Bearer ${token}` }),
     ...(isProxied && identity(user)),
   })

@@ -40,7 +40,7 @@ export type Sent = {
 }
 
 /** A running service, and what its declarations do not say. */
-export type Subject = {
+type Subject = {
   server: ServerProcess
   base: string
   routes: readonly Route[]
@@ -390,7 +390,7 @@ export async function toolCalls(endpoint: Endpoint): Promise<TSchema> {
 }
 
 /** Headers of a tool call, which repeat what its body says. */
-export function toolHeaders({ token }: Endpoint, { body = '' }: Sent): Headers {
+export function toolHeaders({ token }: Endpoint, { body = '' }: Sent) {
   const [, name] = /"params":\{"name":"(\w+)"/.exec(String(body)) ?? []
   const version = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call' }
   return { authorization: `Bearer ${token}`, ...version, ...(name && { 'mcp-name': name }) }

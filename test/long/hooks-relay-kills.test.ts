@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import Stripe from 'stripe'
 import { t } from 'tap'
-import { recorded, startForward, type Forwarder } from '../fixtures/forward-setup.ts'
+import { recorded, startForward } from '../fixtures/forward-setup.ts'
 import { eachBackend } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { freePort } from '../helpers/owner.ts'
@@ -84,7 +84,7 @@ await eachBackend(t, 'forwarding survives the deaths of both sides', async (t, b
   }
 
   const startHooks = () => startServerProcess(t, { services: ['hooks'], env })
-  const startForwarder = async (): Promise<Forwarder> => {
+  const startForwarder = async () => {
     const forwarder = startForward(t, [`${target.url}/hook`, '--from', base, '--name', 'story'])
     await forwarder.connected()
     return forwarder

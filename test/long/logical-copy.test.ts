@@ -12,6 +12,7 @@ import { follow } from '../helpers/replays.ts'
 import { startServerProcess } from '../helpers/server-process.ts'
 import { until } from '../helpers/until.ts'
 import { postgresPrograms } from '../runner/system-parts.ts'
+import { allIn } from '../helpers/http.ts'
 
 // The commands of docs/cluster.md take a server under load to another PostgreSQL. Nothing acknowledged is lost. GATEHOUSE_TEST_NEW_POSTGRES names the folder of the programs of the new server, where
 // it is another version.
@@ -90,7 +91,7 @@ async function gatehouseDatabase(cluster: Cluster) {
 function blocksOf(heading: string) {
   const text = readFileSync(join(ROOT, 'docs', 'cluster.md'), 'utf8')
   const section = text.slice(text.indexOf(heading))
-  return [...section.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, block = '']) => block)
+  return allIn(section, /^ *```sh\n(.*?)^ *```$/gms)
 }
 
 function sh(commands: string | undefined, env: Record<string, string>) {

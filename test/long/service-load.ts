@@ -31,7 +31,7 @@ export type ServiceLoad = {
 }
 
 /** How: `server` is asked before each call, because a restart changes it; `token` is for links. */
-export type ServiceLoadOptions = {
+type ServiceLoadOptions = {
   server: () => TestServer
   sender: Sender
   token: string
@@ -42,7 +42,7 @@ type Call = [service: 'links' | 'ops', path: string, body: object]
 let made = 0
 
 /** Starts senders of deliveries, writers of links and memories, and who starts sessions. */
-export function startServiceLoad(t: Owner, options: ServiceLoadOptions): ServiceLoad {
+export function startServiceLoad(t: Owner, options: ServiceLoadOptions) {
   const { server, sender, token } = options
   const deliveries = startLoad(t, { base: () => server().hooks, sender, senders: 4 })
   const acked: { links: string[]; memories: string[]; sessions: number[] } = {
@@ -101,7 +101,7 @@ export function startServiceLoad(t: Owner, options: ServiceLoadOptions): Service
 }
 
 /** Looks into the database. */
-export type Look = (text: string) => Promise<readonly Row[]>
+type Look = (text: string) => Promise<readonly Row[]>
 
 /** All that was acknowledged is there, once and whole; what was not is whole or not there at all. */
 export async function assertKept(t: Test, { deliveries, acked }: ServiceLoad, look: Look) {

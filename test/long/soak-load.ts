@@ -17,7 +17,7 @@ export type Soaked = {
 }
 
 /** Everything that users do, at once, until it is stopped. */
-export type SoakLoad = {
+type SoakLoad = {
   /** Answers, by what was done and its status; 0 is no answer. */
   answers: ReadonlyMap<string, number>
   stop(): Promise<void>

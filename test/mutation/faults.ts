@@ -2,10 +2,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 import { ROOT } from '../helpers/program.ts'
-import { HOOKS_FAULTS } from './hooks.ts'
-import { KERNEL_FAULTS } from './kernel.ts'
-import { LINKS_FAULTS } from './links.ts'
-import { OPS_FAULTS } from './ops.ts'
 
 /** A small fault in the program, and the test that fails with it. */
 export type PlantedFault = {
@@ -18,12 +14,22 @@ export type PlantedFault = {
   test: string
 }
 
-export const FAULTS: readonly PlantedFault[] = [
-  ...KERNEL_FAULTS,
-  ...HOOKS_FAULTS,
-  ...LINKS_FAULTS,
-  ...OPS_FAULTS,
-]
+/**
+ * Each paragraph of the text files beside this one is a fault: a line for `why`, one for `path`, those to find
+ * with `-` before them, those that replace them with `+`, and one for `test`.
+ */
+export const FAULTS = ['kernel', 'hooks', 'links', 'ops'].flatMap((name) => {
+  const text = readFileSync(join(import.meta.dirname, `${name}.txt`), 'utf8')
+  return text.trim().split('\n\n').map(faultOf)
+})
+
+function faultOf(paragraph: string) {
+  const lines = paragraph.split('\n')
+  const marked = (sign: string) =>
+    lines.flatMap((line) => (line.startsWith(sign) ? [line.slice(1)] : [])).join('\n')
+  const [why = '', path = ''] = lines
+  return { why, path, find: marked('-'), replace: marked('+'), test: lines.at(-1) ?? '' }
+}
 
 /** Why a fault can't be tried on the present sources; undefined when it can. */
 export function misfitOf({ path, find, replace, test }: PlantedFault) {

@@ -38,7 +38,7 @@ await t.test('is all well?', async (t) => {
   })
   const front = { type: 'http', name: 'front', url }
   const back = { type: 'http', name: 'back', url: `${url}/back`, level: 'warning' }
-  const services = (...checks: readonly object[]): object => ({
+  const services = (...checks: readonly object[]) => ({
     services: [
       { name: 'quiet', checks: [{ type: 'disk', path: '/', max_percent: 100 }] },
       { name: 'shop', checks },

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { listen } from '../helpers/listen.ts'
 import { temporaryFolder, type Owner } from '../helpers/owner.ts'
 
 /** A log as bytes in base64: always the same, or by what is asked. */
@@ -15,13 +16,13 @@ export type Engine = {
 }
 
 /** A container as Docker's API has it in its document. */
-export function docker(name: string, state: object, more: object = {}): object {
+export function docker(name: string, state: object, more: object = {}) {
   const Config = { Tty: false, Env: ['TOKEN=hidden'] }
   return { Id: name, Name: `/${name}`, State: state, RestartCount: 0, Config, ...more }
 }
 
 /** The log of a container without a terminal: frames of standard output. */
-export function framed(...texts: readonly string[]): string {
+export function framed(...texts: readonly string[]) {
   const frames = texts.map((text) => {
     const header = Buffer.from([1, 0, 0, 0, 0, 0, 0, 0])
     header.writeUInt32BE(Buffer.byteLength(text), 4)
@@ -55,10 +56,6 @@ export async function startEngine(t: Owner, engine: Engine, refused?: number) {
     found(searchParams.get('filters') === null ? engine.list : engine.unhealthy)
   })
   const socket = join(await temporaryFolder(t, 'engine'), 'engine.sock')
-  await new Promise<void>((resolve) => server.listen(socket, resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
+  await listen(t, server, { path: socket })
   return { socket, requests }
 }

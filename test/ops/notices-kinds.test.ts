@@ -4,7 +4,6 @@ import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
 import { t } from 'tap'
 import type { Notice } from '../../db/notices.ts'
 import { readAddress } from '../../services/notices/address.ts'
-import type { Message } from '../../services/notices/kinds.ts'
 import { sendMessage } from '../../services/notices/send.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -29,7 +28,7 @@ const begin: Notice = {
 }
 const end: Notice = { ...begin, id: 9, level: 'info', message: 'good', lasts: false, begin_id: 7 }
 
-function messageOf(notice: Notice, number = 0): Message {
+function messageOf(notice: Notice, number = 0) {
   const acknowledge = notice.lasts ? `${SITE}/notices/${notice.id}` : null
   const { id, begin_id } = notice
   const about = { notice, number, link: LINK, acknowledge, site: SITE, key: `notice-${id}` }

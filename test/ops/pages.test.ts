@@ -1,6 +1,6 @@
 import { t, type Test } from 'tap'
 import { postgres } from '../helpers/backends.ts'
-import { leadsTo, request, type Response } from '../helpers/http.ts'
+import { allIn, leadsTo, request, type Response } from '../helpers/http.ts'
 import {
   ended,
   memoriesOf,
@@ -272,7 +272,7 @@ await t.test('pages and forms', async (t: Test) => {
     } as const
     for (const [path, [add, row]] of Object.entries(lists)) {
       for (let n = 1; n <= 5; n++) await add(n)
-      const idsOf = ({ text }: Response) => [...text.matchAll(row)].map(([, id]) => Number(id))
+      const idsOf = ({ text }: Response) => allIn(text, row).map(Number)
       const first = await get(`${path}&limit=2`)
       const [older = ''] = /[^"]*[?&;]after=[^"]*/.exec(first.text) ?? []
       await add(6)
@@ -306,5 +306,5 @@ await t.test('pages and forms', async (t: Test) => {
 })
 
 function messages({ text }: Response) {
-  return [...text.matchAll(/>\s*(event \d+)\s*</g)].map(([, message = '']) => message)
+  return allIn(text, />\s*(event \d+)\s*</g)
 }

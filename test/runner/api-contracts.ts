@@ -8,7 +8,7 @@ import { exchangesOf } from './exchanges.ts'
 const SERVICES: readonly Service[] = ['hooks', 'links', 'ops']
 
 /** How the check of one service went. */
-export type ContractReport = {
+type ContractReport = {
   service: Service
   /** Calls that the run made. */
   calls: number

@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 import { request } from '../helpers/http.ts'
+import { listen } from '../helpers/listen.ts'
 import { type Owner, temporaryFolder } from '../helpers/owner.ts'
 import type { Exchange } from './exchanges.ts'
 import { startPrism, violationsOf } from './prism.ts'
@@ -21,11 +22,7 @@ const TAKES_BODY = ['POST', 'PUT']
  * says in a line each what the document does not have: of an answer anything, of a call what was not
  * refused. So prism validates a whole test run without standing between the tests and the server.
  */
-export async function contractFaults(
-  t: Owner,
-  document: string,
-  exchanges: readonly Exchange[],
-): Promise<readonly string[]> {
+export async function contractFaults(t: Owner, document: string, exchanges: readonly Exchange[]) {
   const file = join(await temporaryFolder(t, 'contract'), 'openapi.yaml')
   writeFileSync(file, document)
   const prism = await startPrism(t, file, await playback(t, exchanges))
@@ -92,16 +89,7 @@ async function playback(t: Owner, exchanges: readonly Exchange[]) {
       response.end(Buffer.from(exchange?.answer ?? '', 'base64'))
     })
   })
-  const listening = Promise.withResolvers<void>()
-  server.listen(0, '127.0.0.1', listening.resolve)
-  await listening.promise
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const address = server.address()
-  const port = address !== null && typeof address === 'object' ? address.port : 0
-  return `http://127.0.0.1:${port}`
+  return `http://127.0.0.1:${await listen(t, server)}`
 }
 
 function without(headers: Exchange['headers'] | IncomingHttpHeaders) {

@@ -14,7 +14,7 @@ type Document = {
 type Check = (value: unknown) => boolean
 
 /** How exchanges of an API compare with its document. */
-export type Comparison = {
+type Comparison = {
   /** A line for each way in which an answer is not as the document has it. */
   faults: readonly string[]
   /** Operations of the API that never succeeded, as `GET /path`. */
@@ -82,7 +82,7 @@ function refusalOf(
 }
 
 /** The operation whose path has most of its parts in common with the target. */
-function operationOf({ paths }: Document, { method, target }: Exchange): Operation | undefined {
+function operationOf({ paths }: Document, { method, target }: Exchange) {
   const parts = target.split('?', 1)[0]?.split('/') ?? []
   const fits = (path: string) => {
     const own = path.split('/')
@@ -106,7 +106,7 @@ function compiler(): (schema: object) => Check {
 }
 
 /** Schemas refer to others by name, and never to themselves. */
-function resolved(document: Document): Document {
+function resolved(document: Document) {
   const seen = new Map<string, unknown>()
   function visit(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(visit)

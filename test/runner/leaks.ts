@@ -5,7 +5,7 @@ const LIST = 'secrets.ndjson'
 const TRANSCRIPTS = /\.(log|http|sse|html)$/
 
 /** A place where a secret was written: never with its value. */
-export type Leak = { secret: string; file: string; line: number; text: string }
+type Leak = { secret: string; file: string; line: number; text: string }
 
 type Registered = { name: string; value: string }
 

@@ -20,7 +20,7 @@ export function fileBegun(line: string) {
 }
 
 /** What the file that ends with this line of TAP took. */
-export function fileEnded(line: string): FileCost | undefined {
+export function fileEnded(line: string) {
   const [, milliseconds, cpuSeconds] = END.exec(line) ?? []
   if (milliseconds === undefined) return undefined
   return { milliseconds: Number(milliseconds), cpuSeconds: Number(cpuSeconds) }

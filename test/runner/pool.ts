@@ -6,7 +6,7 @@ import { fileBegun, fileEnded, type FileCost } from './marks.ts'
 import { createReportReader, type FileReport, type ReportReader } from './report.ts'
 
 /** How to run test files. */
-export type FileOptions = {
+type FileOptions = {
   /** A file that has not ended by then is killed and has failed. */
   fileSeconds: number
   /** Ends the run early: files that run are killed, the others do not start. */
@@ -18,7 +18,7 @@ export type FileOptions = {
 }
 
 /** How to run many: so many `jobs` side by side. */
-export type PoolOptions = FileOptions & { jobs: number }
+type PoolOptions = FileOptions & { jobs: number }
 
 /** A file that has ended, `stderr` is what it wrote there. One that was killed costs 0. */
 export type FileResult = FileReport &

@@ -15,13 +15,8 @@ import { type Owner, freePort } from '../helpers/owner.ts'
 import { ROOT, exitOf, spawnProgram } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 
-/** A contract proxy in front of a server: it lets all pass and notes what the document does not say. */
-export type Prism = {
-  base: string
-}
-
 /** A part of a request or an answer that is not as the document has it. */
-export type Violation = {
+type Violation = {
   /** `request` or `response`, and where in it. */
   location: readonly string[]
   code: string | number
@@ -31,8 +26,11 @@ export type Violation = {
 const PINNED = join(ROOT, 'test', 'tools', 'prism')
 const READY_MS = 30_000
 
-/** Starts `prism proxy` on a port of 127.0.0.1, between its callers and `upstream`; it ends with the test. */
-export async function startPrism(t: Owner, document: string, upstream: string): Promise<Prism> {
+/**
+ * Starts `prism proxy` on a port of 127.0.0.1, between its callers and `upstream`; it lets all pass and notes what the
+ * document does not say, and ends with the test.
+ */
+export async function startPrism(t: Owner, document: string, upstream: string) {
   const program = join(
     prismFolder(),
     'node_modules',

@@ -52,7 +52,7 @@ function requestsOf(text: string) {
 }
 
 /** The codes of refusals by request id. */
-function codesOf(text: string): readonly (readonly [string, string])[] {
+function codesOf(text: string) {
   const found: [string, string][] = []
   let id: string | undefined
   for (const line of text.split('\n')) {

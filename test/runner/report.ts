@@ -4,7 +4,7 @@ import { Parser, type Result } from 'tap-parser'
  * Counts in tests. A test is a sub-test (`t.test`) without sub-tests of its own; a file without any is one.
  * SKIP and TODO count as skipped.
  */
-export type Totals = { passed: number; failed: number; skipped: number }
+type Totals = { passed: number; failed: number; skipped: number }
 
 /** What one file's TAP says. */
 export type FileReport = Totals & {
@@ -14,7 +14,7 @@ export type FileReport = Totals & {
 }
 
 /** A test that was not run, and why. */
-export type Skip = { name: string; reason: string }
+type Skip = { name: string; reason: string }
 
 /** Reads the TAP of one test file as it comes: a part of that of its process, without a plan of its own. */
 export type ReportReader = {

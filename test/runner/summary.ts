@@ -12,19 +12,12 @@ const ACCEPTED_REASONS: readonly RegExp[] = [
   /^none can run here: /,
 ]
 
-/** What a run says at its end. */
-export type Summary = {
-  lines: readonly string[]
-  /** Skipped tests that count as failed. */
-  unaccepted: number
-}
-
 /**
  * The end of a run's output: where processor time went, each skipped test with its reason, and once more each failure
  * with the command that runs its file alone. In continuous integration a test that was skipped without an accepted
- * reason is a failure.
+ * reason is a failure: `unaccepted` counts those.
  */
-export function summarize(results: readonly FileResult[], isCi: boolean): Summary {
+export function summarize(results: readonly FileResult[], isCi: boolean) {
   const skips = results.flatMap(({ name, skips }) =>
     skips.map((skip) => ({ file: name, ...skip })),
   )

@@ -3,13 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { t } from 'tap'
 import type { Owner } from '../helpers/owner.ts'
-import {
-  deploymentParts,
-  ensureSystemParts,
-  longParts,
-  systemParts,
-  type SystemPart,
-} from './system-parts.ts'
+import { deploymentParts, ensureSystemParts, longParts, systemParts } from './system-parts.ts'
 
 /** An apt-get that installs by making a file, notes its calls, and knows every name but those with `unknown` in them. */
 const APT = `#!/bin/sh
@@ -23,15 +17,8 @@ case "$*" in
 esac
 `
 
-type Machine = {
-  aptGet: string
-  parts: readonly SystemPart[]
-  /** The calls of apt-get so far, without its options. */
-  calls(): readonly string[]
-}
-
 /** A machine with this apt-get and without its parts, each of which needs these packages. */
-function machine(t: Owner, packages: readonly (readonly string[])[], updateCode = 0): Machine {
+function machine(t: Owner, packages: readonly (readonly string[])[], updateCode = 0) {
   const folder = mkdtempSync(join(tmpdir(), 'gatehouse-apt-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   const aptGet = join(folder, 'apt-get')
@@ -43,6 +30,7 @@ function machine(t: Owner, packages: readonly (readonly string[])[], updateCode 
     debianPackages,
     find: () => (debianPackages.every(isInstalled) ? folder : undefined),
   }))
+  /** The calls of apt-get so far, without its options. */
   const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n')
   return { aptGet, parts, calls }
 }

@@ -29,7 +29,7 @@ function programs(
   name: string,
   programNames: readonly string[],
   debianPackages: readonly string[],
-): SystemPart {
+) {
   function find() {
     const paths = programNames.map(onPath)
     return paths.includes(undefined) ? undefined : paths[0]

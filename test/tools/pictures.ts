@@ -4,7 +4,7 @@ import { t } from 'tap'
 import { browse } from '../browser/pages.ts'
 import { postgres } from '../helpers/backends.ts'
 import { addProvider, deliver, post, SIGNED_ENV } from '../helpers/hooks.ts'
-import { identity, linksServer, makeLink, pageUser } from '../helpers/links.ts'
+import { identity, linksServer, makeLink } from '../helpers/links.ts'
 import { calls, says, startModel } from '../helpers/model.ts'
 import { ended, inventoryFile, opsServer, trigger } from '../helpers/ops.ts'
 import { ROOT } from '../helpers/program.ts'
@@ -139,8 +139,8 @@ async function fillHooks(base: string) {
 /** Links of three people; gives the e-mail address of an admin, and one of the admin's links. */
 async function fillLinks() {
   const links = linksServer(server, env)
-  const ann = await pageUser(links, 'ann', { admin: true })
-  const others = [await pageUser(links, 'bob'), await pageUser(links, 'carol')]
+  const ann = await links.user('ann', { admin: true })
+  const others = [await links.user('bob'), await links.user('carol')]
   let id = ''
   for (const [at, word] of WORDS.entries()) {
     for (const [place, suffix] of ['', '-team', '-2026'].entries()) {

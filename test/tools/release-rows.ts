@@ -20,6 +20,7 @@ import { until } from '../helpers/until.ts'
 import { postgresPrograms } from '../runner/system-parts.ts'
 import { openForward } from '../fixtures/forward-setup.ts'
 import { FIXTURE_KEY, SHOPIFY_SECRET, shopifyHeaders } from '../fixtures/databases/senders.ts'
+import { allIn } from '../helpers/http.ts'
 
 // `npm run release-rows`: a day of work in all three services, through their public faces, and then the rows
 // of its database, in test/fixtures/databases, for `test/db/upgrade.test.ts`. A release is frozen so: later versions must open what it left.
@@ -267,9 +268,7 @@ function dump() {
     .replaceAll(/^--(?: .*)?\n/gm, '')
     .replaceAll(/^\\unrestrict .*\n/gm, '')
     .replaceAll(/\n{2,}/g, '\n')
-  const tables = [
-    ...new Set([...rows.matchAll(/^INSERT INTO ([\w.]+)/gm)].map(([, name]) => name)),
-  ]
+  const tables = [...new Set(allIn(rows, /^INSERT INTO ([\w.]+)/gm))]
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     version: string
   }

@@ -202,7 +202,7 @@ type Official = {
 }
 
 const info = { name: 'gatehouse-test', version: '1.0.0' }
-const init = ({ token }: Endpoint): { requestInit: RequestInit } => ({
+const init = ({ token }: Endpoint) => ({
   requestInit: { headers: { Authorization: `Bearer ${token}` } },
 })
 

@@ -3,6 +3,7 @@ import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { postgres } from '../../helpers/backends.ts'
 import {
+  accepted,
   SIGNED_ENV,
   addProvider,
   deliver,
@@ -12,7 +13,7 @@ import {
   type Ack,
   type Fields,
 } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
+import { allIn, request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { startServer } from '../../helpers/server.ts'
 import { until } from '../../helpers/until.ts'
@@ -50,7 +51,7 @@ const send = (name: string, type: string, body: string | Uint8Array = '{}', head
 async function log(query: string) {
   const answer = await request(`${base}/log?${query}`, { headers: FRAGMENT })
   if (answer.status !== 200) throw new Error(`GET /log?${query} answered ${answer.status}`)
-  const ids = [...answer.text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+  const ids = allIn(answer.text, /data-id="(\d+)"/g).map(Number)
   const next = /href="\/log\?([^"]*cursor=[^"]*)"/.exec(answer.text)?.[1]
   return { ...answer, ids, next: next?.replaceAll('&amp;', '&') }
 }
@@ -336,7 +337,7 @@ await t.test('an export has a line for each event, as the API gives it', async (
   }
   const first = await send('shop', 'order.made', '{"text":"line\\nbreak"}')
   const binary = await send('shop', 'bytes', Buffer.from([0xff, 0x00, 0x0a]))
-  const signed = (await deliver(base, 'code_host', '{"b":1}')).json<Ack>().id
+  const signed = await accepted(deliver(base, 'code_host', '{"b":1}'))
   const ids = [signed, binary, first]
   const events = await Promise.all(ids.map(async (id) => (await api('GET', `/events/${id}`)).json))
   t.same(await exported(`/log/export?since=${first}`), events)

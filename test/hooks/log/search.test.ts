@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { t } from 'tap'
-import { countAnswers, request } from '../../helpers/http.ts'
+import { allIn, countAnswers, request } from '../../helpers/http.ts'
 import { backends, eachBackend } from '../../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, type Endpoint } from '../../helpers/mcp.ts'
 import type { Owner } from '../../helpers/owner.ts'
@@ -37,14 +37,14 @@ async function store(base: string, type: string, body: Bytes) {
 }
 
 /** What a browser sends with a request of a page of this site, over plain http. */
-function own(base: string): { readonly headers: { readonly Referer: string } } {
+function own(base: string) {
   return { headers: { Referer: `${base}/log` } }
 }
 
 /** Types of the events on the page that a query of the log gives, newest first. */
 async function typesFound(base: string, query: string) {
   const { text } = await request(`${base}/log?${query}`, { headers: { 'hx-request': 'true' } })
-  return [...text.matchAll(/>\s*([a-z]+\.type)\s*</g)].map((match) => match[1] ?? '')
+  return allIn(text, />\s*([a-z]+\.type)\s*</g)
 }
 
 await eachBackend(t, 'search', async (t, backend) => {
@@ -180,7 +180,7 @@ await eachBackend(t, 'search', async (t, backend) => {
 })
 
 /** The headers in which a browser names the site and the kind of a load. */
-function fetchedBy(site: string, dest: string): Record<string, string> {
+function fetchedBy(site: string, dest: string) {
   return { 'Sec-Fetch-Site': site, 'Sec-Fetch-Dest': dest }
 }
 
@@ -227,7 +227,7 @@ t.test('a search reads only the events that its filters leave', async (t) => {
     ['text=needle&limit=20', newest],
   ] as const) {
     const { text } = await request(`${hooks}/log?${query}`, own(hooks))
-    const ids = [...text.matchAll(/data-id="(\d+)"/g)].map((match) => Number(match[1]))
+    const ids = allIn(text, /data-id="(\d+)"/g).map(Number)
     t.same(ids, found, query)
   }
   // Nor does the list of providers read the log: three of them never had an event.

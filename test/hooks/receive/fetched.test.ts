@@ -1,7 +1,6 @@
 import { createHmac, generateKeyPairSync, hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { t, type Test } from 'tap'
 import { createLog } from '../../../kernel/log.ts'
@@ -38,6 +37,7 @@ import {
   token,
   TOPIC,
 } from './key-hosts.ts'
+import { listen } from '../../helpers/listen.ts'
 import { ROOT } from '../../helpers/program.ts'
 import { expectStatus, refuseAll, refuses, type Refusal } from '../../helpers/refusals.ts'
 import { keepSecret } from '../../helpers/secrets.ts'
@@ -486,12 +486,7 @@ async function startIssuer(tls: { cert: Buffer | string; key: Buffer | string },
   const server = createServer(tls, ({ headers, url }, response) => {
     response.end(hosts.answers.get(`https://${headers.host}${url}`))
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const issuer = `https://localhost:${(server.address() as AddressInfo).port}/realm`
+  const issuer = `https://localhost:${await listen(t, server)}/realm`
   publishKeys(hosts, issuer, [jwk])
   return issuer
 }

@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process'
 import { createPrivateKey, generateKeyPairSync, sign, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { get, post, type Outbound, type OutboundRequest } from '../../../kernel/net/outbound.ts'
+import { listen } from '../../helpers/listen.ts'
 import { temporaryFolder, type Owner } from '../../helpers/owner.ts'
 
 // The hosts from which keys of senders are fetched, and what their senders sign.
@@ -15,7 +15,7 @@ type Answer = number | string | { begins: string }
 type Asked = Omit<OutboundRequest, 'body'> & { body?: Buffer }
 
 /** All hosts of the internet: what each address answers, and what was asked for. */
-export type KeyHosts = Outbound & {
+type KeyHosts = Outbound & {
   answers: Map<string, Answer | ((body: string) => Answer)>
   asked: Asked[]
   /** Requests to addresses that begin like this. */
@@ -36,9 +36,7 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
       else response.write(answer.begins)
     })
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  t.teardown(() => void server.close())
-  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const base = `http://127.0.0.1:${await listen(t, server)}`
   const asked: Asked[] = []
   const led = <R extends Asked>(request: R): R => {
     asked.push(request)
@@ -59,7 +57,7 @@ export async function startKeyHosts(t: Owner): Promise<KeyHosts> {
 }
 
 /** A private key with its certificate. */
-export type Certified = { key: KeyObject; pem: string }
+type Certified = { key: KeyObject; pem: string }
 
 /** Makes a certificate of RSA, by openssl. */
 export async function makeCertificate(t: Owner, bits = 2_048): Promise<Certified> {
@@ -126,7 +124,7 @@ export function paypalHeaders(key: KeyObject, webhook: string, body: string): Me
 }
 
 /** A key of an issuer, with its JSON Web Key. */
-export type IssuerKey = { key: KeyObject; jwk: object; kid: string }
+type IssuerKey = { key: KeyObject; jwk: object; kid: string }
 
 export function issuerKey(kid: string, type: 'rsa' | 'ec' = 'rsa'): IssuerKey {
   const { privateKey, publicKey } =
@@ -143,7 +141,7 @@ export function token(
   claims: object,
   head: object = {},
   raw?: (text: string) => Buffer,
-): string {
+) {
   const alg = key.asymmetricKeyType === 'ec' ? 'ES256' : 'RS256'
   const parts = [{ alg, kid, typ: 'JWT', ...head }, claims].map((part) => {
     return Buffer.from(JSON.stringify(part)).toString('base64url')

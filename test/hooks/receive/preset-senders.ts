@@ -57,7 +57,7 @@ const DETAILS: Headers = { none: 'token ok', ed25519: 'ed25519 ok', p256: 'ecdsa
 const privateKeys = new Map<string, KeyObject>()
 
 /** A new secret, or the public key of a new pair. */
-function makeKey(kind: NonNullable<SenderRow['key']> | 'whsec'): string {
+function makeKey(kind: NonNullable<SenderRow['key']> | 'whsec') {
   if (kind === 'text') return makeSecret('preset')
   if (kind === 'hex') return keepSecret('preset', randomBytes(32).toString('hex'))
   if (kind === 'whsec') return keepSecret('preset', `whsec_${randomBytes(32).toString('base64')}`)
@@ -74,7 +74,7 @@ function makeKey(kind: NonNullable<SenderRow['key']> | 'whsec'): string {
 }
 
 /** A JSON Web Token by a shared secret. */
-export function jwt(secret: string, claims: object, head: object = { alg: 'HS256' }): string {
+export function jwt(secret: string, claims: object, head: object = { alg: 'HS256' }) {
   const parts = [head, claims].map((part) => Buffer.from(JSON.stringify(part)))
   const text = parts.map((part) => part.toString('base64url')).join('.')
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`
@@ -98,7 +98,7 @@ export function senderOf(scheme: string, row: SenderRow) {
     return macHere(secret, sending)
   }
 
-  function macHere(secret: string, sending: Sending): string {
+  function macHere(secret: string, sending: Sending) {
     const text = fill(signs, sending, secret)
     const privateKey = privateKeys.get(secret)
     if (privateKey !== undefined) {
@@ -125,7 +125,7 @@ export function senderOf(scheme: string, row: SenderRow) {
     /** Under which id the event is stored; undefined where its sender gives none. */
     idOf: (sending: Sending) => (id === undefined ? undefined : fill(id, sending)),
     /** What a sender writes when nobody has changed it. */
-    bodyOf(sending: Omit<Sending, 'body'>, secret: string): string {
+    bodyOf(sending: Omit<Sending, 'body'>, secret: string) {
       const unsigned = { ...sending, body: '' }
       const text = typeof body === 'string' ? body : JSON.stringify(body)
       if (text === undefined) return JSON_BODY
@@ -134,7 +134,7 @@ export function senderOf(scheme: string, row: SenderRow) {
       return fill(bare, unsigned, secret, inside)
     },
     /** The headers of a delivery. */
-    async sign(secret: string, sending: Sending): Promise<Headers> {
+    async sign(secret: string, sending: Sending) {
       const made = mac === 'none' ? '' : await macOf(secret, sending)
       const entries = Object.entries({ ...proof, ...says })
       return Object.fromEntries(
@@ -145,7 +145,7 @@ export function senderOf(scheme: string, row: SenderRow) {
 }
 
 /** Puts values in place of their names. */
-function fill(text: string, sending: Sending, secret = '', mac = ''): string {
+function fill(text: string, sending: Sending, secret = '', mac = '') {
   const { body, id, at, url } = sending
   const fields = [...new URLSearchParams(body)].toSorted(([a], [b]) => (a < b ? -1 : 1))
   const values: Readonly<Record<string, string>> = {
@@ -175,7 +175,7 @@ const ROWS: Readonly<Record<string, SenderRow>> = JSON.parse(
 export const PRESET_SENDERS = Object.entries(ROWS).map(([name, row]) => senderOf(name, row))
 
 /** The sender with a scheme. */
-export function presetSender(scheme: string): PresetSender {
+export function presetSender(scheme: string) {
   const found = PRESET_SENDERS.find((one) => one.scheme === scheme)
   if (found === undefined) throw new Error(`there is no sender ${scheme}`)
   return found
@@ -184,7 +184,7 @@ export function presetSender(scheme: string): PresetSender {
 let made = 0
 
 /** A new delivery of a sender to an address, not signed yet. */
-export function sendingTo(url: string, sender: PresetSender, secret: string, at = now()): Sending {
+export function sendingTo(url: string, sender: PresetSender, secret: string, at = now()) {
   const stamp = { id: `delivery-${made++}`, at, url }
   return { ...stamp, body: sender.bodyOf(stamp, secret) }
 }

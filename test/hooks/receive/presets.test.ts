@@ -8,10 +8,8 @@ import type { Key, Scheme } from '../../../services/hooks/receive/schemes/scheme
 import { BUILT_IN, schemeNamed } from '../../../services/hooks/receive/schemes/schemes.ts'
 import { verifySignature } from '../../../services/hooks/receive/schemes/signatures.ts'
 import { isSignable, signDelivery } from '../../../services/hooks/receive/schemes/signing.ts'
-import { LIBRARY_VECTORS } from '../../fixtures/library-vectors.ts'
 import { PRESET_EVENTS } from '../../fixtures/preset-events.ts'
-import { PRESET_VECTORS } from '../../fixtures/preset-vectors.ts'
-import { VECTORS } from '../../fixtures/signing-vectors.ts'
+import { LIBRARY_VECTORS, PRESET_VECTORS, VECTORS } from '../../fixtures/preset-vectors.ts'
 import { apiOf } from '../../helpers/api.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
@@ -96,7 +94,7 @@ const addPreset = (name: string, scheme: string, more: Fields = {}) =>
   add(name, presetSender(scheme), more)
 
 /** A delivery of a sender to its provider, not signed yet. */
-function sendingOf({ name, sender, secret }: Source, at = now()): Sending {
+function sendingOf({ name, sender, secret }: Source, at = now()) {
   return sendingTo(`${base}/webhooks/generic/${name}`, sender, secret, at)
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { t, type Test } from 'tap'
-import { VECTORS } from '../../fixtures/signing-vectors.ts'
+import { VECTORS } from '../../fixtures/preset-vectors.ts'
 import { onPostgres } from '../../helpers/backends.ts'
 import { rawExchange, request, type RequestOptions } from '../../helpers/http.ts'
 import { expectStatus, refuseAll, type Refusal } from '../../helpers/refusals.ts'
@@ -51,11 +51,11 @@ const HARMLESS = `
 
 type Headers = NonNullable<RequestOptions['headers']>
 
-function bearer(token: string): Headers {
+function bearer(token: string) {
   return { Authorization: `Bearer ${token}` }
 }
 
-function header(token: string): Headers {
+function header(token: string) {
   return { 'X-Webhook-Token': token }
 }
 

@@ -23,7 +23,7 @@ const KEY = 'key-of-these-tests'
 const AT = 1_700_000_000
 const BODY = '{"a":1}'
 
-function scheme(name: string): Scheme {
+function scheme(name: string) {
   const found = schemeNamed(name)
   if (found === undefined) throw new Error(`there is no scheme ${name}`)
   return found
@@ -168,7 +168,7 @@ const SIGNED = {
   'webhook-signature': SIGNATURE,
 }
 
-function keyOf(secret: string): Buffer {
+function keyOf(secret: string) {
   const key = signingKey(secret)
   if (key === undefined) throw new Error('no signing secret, expected 24 bytes as base64')
   return key

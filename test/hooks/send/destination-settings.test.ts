@@ -22,7 +22,7 @@ import {
   startHooks,
   store,
 } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
+import { allIn, request } from '../../helpers/http.ts'
 import { temporaryFolder } from '../../helpers/owner.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import { attemptsOf, startReceiver, type Received } from '../../helpers/replays.ts'
@@ -129,7 +129,7 @@ await t.test('in the list those that fail come first, those that are disabled la
   await untilListed(base, 'b', { dead: 1, failing: true })
   status = 204
   const text = await pageOf('')
-  const names = [...text.matchAll(/data-destination="([^"]+)"/g)].map(([, name]) => name)
+  const names = allIn(text, /data-destination="([^"]+)"/g)
   t.same(names, ['b', 'c', 'd', 'a'])
   t.match(text, /href="\/destinations\/b\?state=dead"/, 'a row opens what failed')
   t.match(await pageOf('/b?state=dead'), /data-delivery="\d+"/)

@@ -12,6 +12,7 @@ import {
   untilListed,
 } from '../../helpers/destinations.ts'
 import {
+  accepted,
   SECRETS,
   addProvider,
   deliver,
@@ -21,7 +22,6 @@ import {
   refusals,
   startHooks,
   store,
-  type Ack,
 } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { attemptsOf, replay, startReceiver, type Answer } from '../../helpers/replays.ts'
@@ -141,7 +141,7 @@ await t.test('each event from now on comes signed, with its id in the key', asyn
   const ids: number[] = []
   for (let n = 0; n < 3; n++) {
     const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': `all-${n}` }
-    ids.push((await deliver(base, 'code_host', `{"n": ${n}}`, headers)).json<Ack>().id)
+    ids.push(await accepted(deliver(base, 'code_host', `{"n": ${n}}`, headers)))
   }
   await untilListed(base, 'all', { delivered: 3, waiting: 0, dead: 0, last_status: 204 })
   t.same(sorted(idsOf('all')), ids)

@@ -3,13 +3,13 @@ import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
 import { postgres } from '../../helpers/backends.ts'
 import {
+  accepted,
   SECRETS,
   addProvider,
   deliver,
   postForm,
   startHooks,
   store,
-  type Ack,
 } from '../../helpers/hooks.ts'
 import { request } from '../../helpers/http.ts'
 import { addEndpoint } from '../../helpers/mcp.ts'
@@ -117,7 +117,7 @@ async function left() {
 
 const first = await send('order', '{"order":{"id":"o-1"}}')
 const second = await send('user')
-const signed = (await deliver(base, 'code_host', '{"order":{"id":"o-2"}}')).json<Ack>().id
+const signed = await accepted(deliver(base, 'code_host', '{"order":{"id":"o-2"}}'))
 const last = await send('order')
 
 const insertMany = (provider: string, count: number) =>
@@ -331,7 +331,7 @@ await t.test('two instances share a job; one without its database waits', async 
   answerHeld()
 
   await server.stop()
-  const { id } = (await deliver(hooks, 'code_host', '{}')).json<Ack>()
+  const id = await accepted(deliver(hooks, 'code_host', '{}'))
   // What the jobs before have left under way may still come to their own path.
   const body = { since: id, highest_id: id, target_url: target('/held/alone') }
   const alone = (await other<Answer>('POST', START, body)).json.job

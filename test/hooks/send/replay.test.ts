@@ -4,7 +4,7 @@ import { Webhook } from 'standardwebhooks'
 import { t } from 'tap'
 import { postgres } from '../../helpers/backends.ts'
 import { runCli } from '../../helpers/cli.ts'
-import { request } from '../../helpers/http.ts'
+import { allIn, request } from '../../helpers/http.ts'
 import { refuseAll, type Refusal } from '../../helpers/refusals.ts'
 import {
   attemptsIn,
@@ -24,6 +24,7 @@ import {
 } from '../../helpers/senders.ts'
 import { startServer } from '../../helpers/server.ts'
 import {
+  accepted,
   FORM_TYPE,
   formCall,
   SECRETS,
@@ -150,7 +151,7 @@ await t.test('a receiver of a signed event accepts it again', async (t) => {
     }
     // Signed a good while ago, but within the window: a replay must sign with the present time.
     const options = { at: now() - 250, spelling: 'real' } as const
-    const { id } = (await deliver(base, provider, bodies[provider], kept, options)).json<Ack>()
+    const id = await accepted(deliver(base, provider, bodies[provider], kept, options))
     const target = `${url}/${provider}`
     const attempts = attemptsIn((await replay(base, id, target)).text)
     const answer = /^204 in \d+ ms$/
@@ -171,7 +172,7 @@ await t.test('a receiver of a signed event accepts it again', async (t) => {
 await t.test('the present secret signs what came before', async (t) => {
   const signing = await addSigned(base, 'shop')
   const options = { id: 'msg_kept', at: now() - 200 }
-  const { id } = (await sendStandard(base, 'shop', signing, '{"n":1}', options)).json<Ack>()
+  const id = await accepted(sendStandard(base, 'shop', signing, '{"n":1}', options))
   present = signing
   t.match(await sent(id, `${url}/standard`), { answer: /^204/ })
   present = signingSecret()
@@ -188,7 +189,7 @@ await t.test('the present secret signs what came before', async (t) => {
   t.match(gone.text, /cannot be signed again/, 'without its sender there is no secret')
   t.equal(receiver.received.length, length, 'nothing is sent unsigned')
 
-  const old = (await deliver(base, 'code_host', '{"a":1}')).json<Ack>().id
+  const old = await accepted(deliver(base, 'code_host', '{"a":1}'))
   const fresh = secret('code-host-fresh')
   const rotated = {
     ...env,
@@ -214,7 +215,7 @@ await t.test('an answer that echoes our signature is kept without it', async (t)
     t.match(body, /«redacted»/)
     t.match(body, 'x-gatehouse-replay', 'the rest is there')
   }
-  const { id } = (await deliver(base, 'code_host', '{"echo":1}')).json<Ack>()
+  const id = await accepted(deliver(base, 'code_host', '{"echo":1}'))
   await check(id, 'x-hub-signature-256')
   const signing = await addSigned(base, 'echoed')
   for (const n of [1, 2, 3, 4, 5]) {
@@ -349,7 +350,7 @@ await t.test('what is not on the public internet must be allowed', async (t) => 
 })
 
 await t.test('an event is sent with another body, signed for it', async (t) => {
-  const id = (await deliver(base, 'code_host', '{"n":1}\n')).json<Ack>().id
+  const id = await accepted(deliver(base, 'code_host', '{"n":1}\n'))
   t.match(await pageOf(`/log/${id}/edit`), '{&quot;n&quot;:1}')
   t.match(await pageOf(`/log/${id}`), `href="/log/${id}/edit"`)
   // A form sends line breaks as CRLF.
@@ -386,7 +387,7 @@ await t.test('two answers of an event are compared', async (t) => {
   await answer('{"n":2,"ok":true}')
   const last = await answer('line 1')
   t.match(last.text, 'Compare answers')
-  const ids = [...last.text.matchAll(/data-attempt="(\d+)"/g)].map(([, found]) => found)
+  const ids = allIn(last.text, /data-attempt="(\d+)"/g)
   const compared = (answer = '', other = '') =>
     pageOf(`/log/${id}?answer=${answer}&other=${other}`)
   const [text, third, second, first] = ids
@@ -404,7 +405,7 @@ await t.test('the menu offers where events were sent lately, and a command', asy
   }
   const other = await send()
   const text = await pageOf(`/log/${other}`)
-  const offered = [...text.matchAll(/name="target_url" value="([^"]+)"/g)].map(([, to]) => to)
+  const offered = allIn(text, /name="target_url" value="([^"]+)"/g)
   t.equal(offered[0], `${url}/lately`)
   t.ok(offered.length <= 5)
   t.notMatch(offered.join(' '), /token|never/, 'none that lacks its token, or was refused')

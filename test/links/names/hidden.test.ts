@@ -5,7 +5,7 @@ import { tagQueries } from '../../../db/links/names/tags.ts'
 import type { Query } from '../../../db/client.ts'
 import type { ApiResponse } from '../../helpers/api.ts'
 import type { Param } from '../../helpers/backends.ts'
-import { makeLink, openLinks, slugsOf, type Caller, type StoredLink } from '../../helpers/links.ts'
+import { makeLink, openLinks, slugsOf, type Caller } from '../../helpers/links.ts'
 import { refuses } from '../../helpers/refusals.ts'
 
 /** As long as the hidden tag's name: a length must tell nothing either. */
@@ -70,7 +70,7 @@ async function likeNone(t: Test, { api }: Caller, queries: readonly string[]) {
 }
 
 /** All that came back, but what differs between any two answers. */
-function comparable({ status, headers, body }: ApiResponse<unknown>): unknown {
+function comparable({ status, headers, body }: ApiResponse<unknown>) {
   const any = { date: '', 'x-request-id': '' }
   return { status, headers: { ...headers, ...any }, body: body.toString('latin1') }
 }
@@ -222,7 +222,7 @@ function fewRows(t: Test, rows: Readonly<Record<string, number>>, what: string) 
 }
 
 function hiddenLinks(owner: string, prefix: string, count: number, tag: string) {
-  return Array.from({ length: count }, (_, n): StoredLink => {
+  return Array.from({ length: count }, (_, n) => {
     const tags = [tag, `of-${prefix}-${n}`]
     return { slug: `${prefix}-${n}`, owners: [owner], visibility: 'private', tags }
   })

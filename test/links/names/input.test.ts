@@ -8,13 +8,7 @@ import {
   slugsOf,
   type Link,
 } from '../../helpers/links.ts'
-import {
-  expectStatus,
-  refuseAll,
-  refuses,
-  type Refusal,
-  type RefusedCall,
-} from '../../helpers/refusals.ts'
+import { expectStatus, refuseAll, refuses, type Refusal } from '../../helpers/refusals.ts'
 
 const LIMIT = 64 * 1024
 const RESERVED =
@@ -42,12 +36,12 @@ const refuser = {
 } as const
 
 /** A change of the link with these fields over good ones. */
-function put(fields: object): RefusedCall {
+function put(fields: object) {
   return { call: `PUT ${path}`, body: { ...good, ...fields } }
 }
 
 /** A new link with these fields over good ones. */
-function post(fields: object): RefusedCall {
+function post(fields: object) {
   return { call: 'POST /links', body: { slug: 'refused', ...good, ...fields } }
 }
 

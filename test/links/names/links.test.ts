@@ -56,7 +56,7 @@ async function etagOf(path: string): Promise<string> {
   return (await ann.api('GET', path)).headers.etag ?? ''
 }
 
-const ifMatch = (etag: string): Headers => ({ 'if-match': etag })
+const ifMatch = (etag: string) => ({ 'if-match': etag })
 
 await t.test('who reads, changes and deletes a link', async (t) => {
   const { path, id } = await shared('rights', { visibility: 'secure' })

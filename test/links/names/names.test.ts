@@ -17,6 +17,7 @@ import {
   type Link,
 } from '../../helpers/links.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
+import { allIn } from '../../helpers/http.ts'
 
 const links = await openPages(t)
 const { base, env, query } = links
@@ -202,7 +203,7 @@ await t.test('imports and exports of aliases', async (t) => {
     t.match(again.stdout, line)
   }
   const { stdout } = await runOk('export --format jsonl', { env: first })
-  const shorts = [...stdout.matchAll(/"Short":"([^"]*)"/g)].map(([, short]) => short)
+  const shorts = allIn(stdout, /"Short":"([^"]*)"/g)
   t.same(shorts, ['docs', 'docs-too', 'wiki'], 'a line for each name')
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert'
 import type { Test } from 'tap'
 import type { Api } from '../../helpers/api.ts'
 import type { Backend } from '../../helpers/backends.ts'
-import { insertLinks, makeLink, startLinks, type StoredLink } from '../../helpers/links.ts'
+import { insertLinks, makeLink, startLinks } from '../../helpers/links.ts'
 import type { Env } from '../../helpers/program.ts'
 
 /** A page of any list: its rows under the list's name, and the next page's cursor. */
@@ -83,7 +83,7 @@ async function stored(t: Test, backend: Backend, rows: number): Promise<Env> {
       from (select 'u' || lpad(n::text, 5, '0') from generate_series(1, ${rows}) n
             union all values ('ann'), ('eve')) as u(name)`
   await backend.query(env, users)
-  const links = Array.from({ length: rows }, (_, at): StoredLink => {
+  const links = Array.from({ length: rows }, (_, at) => {
     const n = at + 1
     return {
       slug: `l-${padded(n)}`,
@@ -98,11 +98,11 @@ async function stored(t: Test, backend: Backend, rows: number): Promise<Env> {
   return env
 }
 
-function idOf(n: number): string {
+function idOf(n: number) {
   return `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 }
 
-function padded(n: number): string {
+function padded(n: number) {
   return String(n).padStart(5, '0')
 }
 
@@ -115,7 +115,7 @@ export async function walk(
   { path, rows, key }: List,
   limit: number,
   meanwhile: (last: string) => Promise<unknown> = async () => undefined,
-): Promise<{ keys: readonly string[]; sizes: readonly number[] }> {
+) {
   const keys: string[] = []
   const sizes: number[] = []
   for (let cursor: string | null = ''; cursor !== null;) {
@@ -136,7 +136,7 @@ export async function walk(
   return { keys, sizes }
 }
 
-function keysOf(page: Page, rows: string, key: string): readonly string[] {
+function keysOf(page: Page, rows: string, key: string) {
   const list = page[rows]
   assert.ok(Array.isArray(list), `no ${rows} in a page`)
   return list.map((row: Readonly<Record<string, unknown>>) => String(row[key]))

@@ -140,7 +140,7 @@ await t.test('writers of the same links and tags', async (t: Test) => {
   const surprises: string[] = []
   async function writer(number: number) {
     const random = randomOf(number + 1)
-    const pick = <T>(values: readonly T[]): T => values[random(values.length)] as T
+    const pick = <T>(values: readonly T[]) => values[random(values.length)] as T
     const server = number % 2 === 0 ? first : second
     for (let n = 0; n < CALLS; n++) {
       const answer = await write(server.api(pick(tokens)), pick)

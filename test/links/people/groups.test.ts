@@ -16,6 +16,7 @@ import {
   type Visitor,
 } from '../../helpers/links.ts'
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
+import { allIn } from '../../helpers/http.ts'
 
 const HEADER = 'X-Forwarded-Groups'
 
@@ -228,7 +229,7 @@ await t.test('a link counts once for who owns it with a group', async (t) => {
 await t.test('forms take groups, and offer those of the links and of the visitor', async (t) => {
   const link = await makeLink(ann, 'offered', { owners: ['group:known'] })
   const offers = async (who: Visitor, path: string) =>
-    [...(await who.text(path, HTMX)).matchAll(/<option value="([^"]*)"/g)].map(([, v]) => v)
+    allIn(await who.text(path, HTMX), /<option value="([^"]*)"/g)
   const member = asMember(ann, 'kin, Own')
   const path = '/-/complete/members?email='
   t.same(await offers(member, `${path}group:k`), ['group:known', 'group:kin'])

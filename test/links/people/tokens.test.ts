@@ -54,7 +54,7 @@ function post(who: PageUser, fields: Headers, headers: Headers = {}) {
   })
 }
 
-function tokenIn({ text }: Response): string {
+function tokenIn({ text }: Response) {
   const token = /id="made-token"[^>]*><code>(gh_[0-9A-Za-z]{43})</.exec(text)?.[1]
   if (token === undefined) throw new Error(`the page shows no token: ${text.slice(0, 300)}`)
   return keepSecret('page-token', token)

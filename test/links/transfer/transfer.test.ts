@@ -47,7 +47,7 @@ async function sendForm(
 const bytes = (text: string) => new Uint8Array(Buffer.from(text))
 
 /** The hidden fields of a page, as its button sends them again. */
-function hiddenIn(text: string): Readonly<Record<string, string>> {
+function hiddenIn(text: string) {
   const fields = text.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)"/g)
   return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, value]))
 }

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { t } from 'tap'
 import { makeLink, slugsIn, openPages, visit, visitorAt } from '../../helpers/links.ts'
+import { listen } from '../../helpers/listen.ts'
 import { inventoryFile } from '../../helpers/ops.ts'
 import { expectStatus } from '../../helpers/refusals.ts'
 import { startReceiver } from '../../helpers/replays.ts'
@@ -48,13 +48,8 @@ const answer: RequestListener = ({ method = '', url: path = '', headers }, respo
 const UNLISTED = 21
 const ports = new Map<number, number>()
 for (const host of [2, 3, 4, 5, 6, 7, 8, 9, 10, 11, UNLISTED]) {
-  const server = createServer(answer)
-  await new Promise<void>((resolve) => server.listen(0, `127.0.0.${host}`, resolve))
-  t.teardown(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  ports.set(host, (server.address() as AddressInfo).port)
+  const place = { port: 0, host: `127.0.0.${host}` }
+  ports.set(host, await listen(t, createServer(answer), place))
 }
 /** An address on the host with this number. */
 const at = (host: number, path: string) => `http://127.0.0.${host}:${ports.get(host)}${path}`

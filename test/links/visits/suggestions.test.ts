@@ -10,6 +10,7 @@ import {
   type Visitor,
 } from '../../helpers/links.ts'
 import { expectStatus, refuses } from '../../helpers/refusals.ts'
+import { allIn } from '../../helpers/http.ts'
 
 const DESCRIPTION = '/-/opensearch.xml'
 const HOME = { status: 302, headers: { location: '/-/' } }
@@ -101,7 +102,7 @@ await t.test('only what the visitor may see is suggested', async (t) => {
     const headers = { 'content-type': type, 'cache-control': 'no-store' }
     t.match(answer, { status: 200, headers })
     const page = await go(who, 'doc')
-    const named = [...page.text.matchAll(/href="\/(docs[a-z-]*)"/g)].map(([, slug]) => slug)
+    const named = allIn(page.text, /href="\/(docs[a-z-]*)"/g)
     t.same(named, names, 'nor shown on the page')
     const unseen = { 'sec-fetch-site': 'cross-site', 'sec-fetch-dest': 'iframe' }
     const loaded = await who.get('/-/go?q=doc', unseen)
@@ -203,7 +204,7 @@ await t.test('fields complete what is typed', async (t) => {
   const offered = async (who: Visitor, field: string, typed: string) => {
     const query = new URLSearchParams({ tags: typed, email: typed })
     const text = await who.text(`/-/complete/${field}?${query.toString()}`, HTMX)
-    const values = [...text.matchAll(/<option value="([^"]*)"/g)].map(([, value]) => value)
+    const values = allIn(text, /<option value="([^"]*)"/g)
     return values.join(' | ')
   }
   for (const [who, typed, tags] of [

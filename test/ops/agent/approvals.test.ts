@@ -37,7 +37,7 @@ const writes = (name: string, more: object = {}, line = name) => {
 /** Nobody else sleeps that long: by it the process is found. */
 const LONG = `${700_000 + process.pid}`
 const checks = [{ type: 'file_age', name: 'written', path: file, max_age_s: 600 }]
-const inventory = (...changed: readonly string[]): object => {
+const inventory = (...changed: readonly string[]) => {
   const ofName = (name: string) => writes(name, {}, changed.includes(name) ? 'other' : name)
   const operations = [
     ...['move', 'clean', 'pack'].map(ofName),

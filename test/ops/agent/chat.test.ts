@@ -11,7 +11,7 @@ import { until } from '../../helpers/until.ts'
 const ASKED = [{ role: 'user', content: 'Is all well?' }] as const
 
 /** The official client. It must not try a refusal again: each is looked at. */
-function clientOf({ base }: Pick<OpsServer, 'base'>, apiKey = CHAT_KEY): OpenAI {
+function clientOf({ base }: Pick<OpsServer, 'base'>, apiKey = CHAT_KEY) {
   return new OpenAI({ baseURL: `${base}/v1`, apiKey, maxRetries: 0 })
 }
 

@@ -409,7 +409,7 @@ const TOO_LONG = [
   ['Anthropic', 'prompt is too long: 208310 tokens > 200000 maximum'],
 ] as const
 
-function tooLong(message: string | null): RawAnswer {
+function tooLong(message: string | null) {
   if (message !== null) return no(message)
   const error = { code: 500, message: 'Context size has been exceeded.' }
   return { headers: STREAM, body: `data: ${JSON.stringify({ error })}\n\n` }

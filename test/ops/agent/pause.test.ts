@@ -39,7 +39,7 @@ const { ops, model } = await startModelOps(t, {
 })
 const { api, base, env, page } = ops
 
-const pauseOf = async (): Promise<Pause> => (await api<Pause>('GET', '/pause')).json
+const pauseOf = async () => (await api<Pause>('GET', '/pause')).json
 const cli = (words: string) => runOk(`agent ${words}`, { env })
 /** As another instance does it: the server has to look. */
 const elsewhere = (...words: readonly string[]) => command(env, 0, 'agent', ...words)

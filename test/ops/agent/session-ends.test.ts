@@ -24,7 +24,7 @@ async function aborted({ signal }: Job) {
 }
 
 /** Has the database refuse some rows of a table as if it were full, until the result is called. */
-function full(table: string, when: string): Promise<() => Promise<void>> {
+function full(table: string, when: string) {
   return refuseRows(env, `insert or update on ops.${table}`, when, FULL)
 }
 

@@ -72,7 +72,7 @@ export async function openTimedSessions(
     await config.close()
   })
   /** The time of another heartbeat than this one. */
-  function heartbeat(before: number): Promise<number> {
+  function heartbeat(before: number) {
     const text = `select extract(epoch from heartbeat_at)::float8 * 1000 as beat
       from ops.sessions where status = 'running'`
     return until(async () => {

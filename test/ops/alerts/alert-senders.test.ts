@@ -154,7 +154,7 @@ t.test('the script of the manual for Zabbix posts what Zabbix was seen to post',
   }
   const run = (status: number): readonly [unknown, readonly string[]] => {
     const sent: string[] = []
-    const HttpRequest = function (): object {
+    const HttpRequest = function () {
       return {
         addHeader: (header: string) => sent.push(header),
         post: (url: string, body: string) => sent.push(url, body),
@@ -221,12 +221,12 @@ t.test('bodies of other senders', async (t) => {
 })
 
 t.test('groups', async (t) => {
-  const alert = (status: string, n = 1): object => ({
+  const alert = (status: string, n = 1) => ({
     status,
     fingerprint: `f${n}`,
     labels: { n },
   })
-  const group = (alerts: unknown, rest: object = {}): ReadAlert =>
+  const group = (alerts: unknown, rest: object = {}) =>
     read(JSON.stringify({ groupKey: 'g', alerts, ...rest }))
   const many = Array.from({ length: 200 }, (_, at) => alert('resolved', at))
   t.equal(group(many).members.length, 50)

@@ -252,7 +252,7 @@ await t.test('tier: read, clamped and taken out', async (t) => {
 })
 
 await t.test('OPS_ALERT_MAX_TIER bounds senders, OPS_MAX_TIER everybody', async (t) => {
-  const tierOf = async (): Promise<number | undefined> => {
+  const tierOf = async () => {
     const { json } = await deliverAlert(ops.base, '{"tier":3,"text":"down"}')
     await ended(ops, json.session_id ?? undefined)
     return json.tier

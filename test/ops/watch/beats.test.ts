@@ -190,7 +190,7 @@ await t.test('by a crontab, over a change of the clock', async (t) => {
 })
 
 await t.test('what fell due while nothing listened has its grace once more', async (t) => {
-  const at = (time: string): Date => new Date(`2026-11-27T${time}Z`)
+  const at = (time: string) => new Date(`2026-11-27T${time}Z`)
   const found = (now: string, listens: string, state?: 'fail') =>
     foundAt('0 3 * * *', at('01:00:00'), at(now), at(listens), state)
   t.equal(await found('05:00:30', '05:00:00'), 'ok', 'it may have called')

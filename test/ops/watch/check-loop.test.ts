@@ -8,7 +8,7 @@ import type { Owner } from '../../helpers/owner.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { openTimed } from '../../helpers/timed.ts'
 import { until } from '../../helpers/until.ts'
-import { listen } from './listen.ts'
+import { listen } from '../../helpers/listen.ts'
 
 const HOUR_S = 3_600
 
@@ -95,7 +95,7 @@ async function toldBy({ query }: Checked) {
 }
 
 /** A check of the service. */
-function front(url: string, more: Partial<Check> = {}): Check {
+function front(url: string, more: Partial<Check> = {}) {
   return { type: 'http', name: 'front', url, ...more } as Check
 }
 

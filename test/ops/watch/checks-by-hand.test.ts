@@ -15,7 +15,7 @@ import { expectStatus, refuseAll, type Refusal, type RefusedCall } from '../../h
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
-import { listen } from './listen.ts'
+import { listen } from '../../helpers/listen.ts'
 
 type Check = Readonly<
   Record<'id' | 'every_s', number> & Record<'state' | 'source' | 'beat_url', string>

@@ -14,7 +14,7 @@ import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { deploymentParts, lacks, onPath } from '../../runner/system-parts.ts'
 import { finds, type Row } from './finds.ts'
-import { listen } from './listen.ts'
+import { listen } from '../../helpers/listen.ts'
 
 const key = secret('model-key')
 const { lookAt, query } = await startProbe(t, { OPS_RUNNER: 'probe', OPS_MODEL_KEY: key })

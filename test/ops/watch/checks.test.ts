@@ -25,7 +25,7 @@ import { ROOT } from '../../helpers/program.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 import { finds, type Row } from './finds.ts'
-import { listen } from './listen.ts'
+import { listen } from '../../helpers/listen.ts'
 
 // Checks of this machine and of its containers; those of the network have a file of their own.
 
@@ -152,8 +152,7 @@ t.test('what could not be looked at is unknown, and says how to look', async (t)
   for (const path of [denied, full, ahead]) writeFileSync(path, '')
   const tomorrow = Date.now() / 1_000 + 86_400
   utimesSync(ahead, tomorrow, tomorrow)
-  const failing = (code: string): Promise<never> =>
-    Promise.reject(Object.assign(new Error(code), { code }))
+  const failing = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
   replace(t, promises, 'stat', (stat) => {
     const imitation = (...args: Parameters<typeof stat>) => {
       if (args[0] === denied) return failing('EACCES')

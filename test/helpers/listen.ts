@@ -1,5 +1,6 @@
+import { once } from 'node:events'
 import type { AddressInfo, ListenOptions, Server, Socket } from 'node:net'
-import type { Owner } from '../../helpers/owner.ts'
+import type { Owner } from './owner.ts'
 
 /** Waits until a server listens at a port of its own, or at this place; gives the port. It ends with the test. */
 export async function listen(
@@ -10,12 +11,12 @@ export async function listen(
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.on('error', () => undefined)
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket))
   })
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
-    server.close()
+    return new Promise((resolve) => server.close(resolve))
   })
-  await new Promise<void>((resolve) => server.listen(place, resolve))
+  await once(server.listen(place), 'listening')
   return (server.address() as AddressInfo).port
 }
