@@ -266,7 +266,9 @@ await t.test('the server of the configuration, or the one that is named', async 
   }
   const unset = { HOOKS_ADDR: '127.0.0.1:0' }
   const endless = await startReceiver(t, (_, response) => {
-    const more = () => void response.write(' '.repeat(1024 * 1024), () => more())
+    const more = (ended?: Error | null) => {
+      if (!ended) response.write(' '.repeat(1024 * 1024), more)
+    }
     more()
   })
   const unknown = /HOOKS_ADDR names no address to call; give --from/
