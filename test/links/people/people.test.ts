@@ -292,7 +292,7 @@ await t.test('all places of a user go to another one', async (t) => {
     t.match(await move(to), { status, text })
   }
   const fields = { from: 'nobody@example.com', email: hal.email }
-  const unknown = await ida.post('/-/admin/links/move', fields)
+  const unknown = await ida.post('/-/admin/links/move', fields, { accept: 'text/html' })
   const said = /<p id="move-refused"[^>]*>No user has the e-mail address nobody@example\.com\.</
   t.match(unknown, { status: 404, text: said }, 'not below the field of who gets them')
   t.match(await move(hal.email, visitorAt(links.base, gus.email)), { status: 403 })
