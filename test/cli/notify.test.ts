@@ -88,7 +88,11 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
   const otherKey = { ...keyless, GATEHOUSE_SECRET_KEY: secretKey() }
   await runCli(`notify add sealed ${url} --token -`, { env, input: token })
   await refuseCommands(t, { env: otherKey, state: rows }, [
-    [`notify set sealed --url ${url}/new`, 1, "its address can't be read: sealed with another key"],
+    [
+      `notify set sealed --url ${url}/new`,
+      1,
+      "its address can't be read: sealed with another key",
+    ],
   ])
   const both = `notify set sealed --url ${url}/new --without token`
   t.match(await runCli(both, { env: otherKey }), { code: 0 })

@@ -29,8 +29,6 @@ const CALL_END = '</tool_call>'
 export const FENCE = '```'
 /** A reply with more of them is not a reply: the rest stays text. */
 const MAX_BLOCKS = 64
-/** The same of fences and calls that are looked at: a model may repeat a fence without end. */
-const MAX_MARKS = 1_000
 
 /**
  * Finds the calls of tools that a model wrote as text, because its server does not turn them into
@@ -57,8 +55,7 @@ export function readWrittenCalls(text: string, offered: readonly string[]): Writ
 /** The blocks of a text in their order, read forward only. */
 function blocksOf(text: string): readonly Block[] {
   const blocks: Block[] = []
-  let at = 0
-  for (let marks = 0; marks < MAX_MARKS && blocks.length < MAX_BLOCKS; marks++) {
+  for (let at = 0; blocks.length < MAX_BLOCKS;) {
     const mark = nextMark(text, at)
     if (mark === undefined) break
     const block = mark.kind === 'call' ? callBlock(text, mark.at) : fencedBlock(text, mark.at)
