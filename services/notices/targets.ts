@@ -123,6 +123,7 @@ export async function setTarget(tools: TargetTools, name: string, form: TargetFo
       return q.setNoticeTarget(tx, { name, kind, host, address, token, ...rules })
     }
     const opened = openAddress(present, tools.box())
+    // What stays must be read, to be encrypted again.
     const keepsUrl = form.url === undefined
     const keepsToken = form.token === undefined && token !== null
     if ('problem' in opened && (keepsUrl || keepsToken)) throw unprocessable(opened.problem)

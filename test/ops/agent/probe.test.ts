@@ -56,7 +56,7 @@ await t.test('the session at the start', async (t) => {
       [{}, /is wrong: the whole must have required properties services$/],
       [service({ checks: [disk, disk] }), 'has "disk /" twice in service "a"'],
       [{ services: [none, none] }, 'has service "a" twice'],
-      [{ services }, 'has 19100 checks, and 19000 at most'],
+      [{ services }, 'has 19100 checks; it may have 19000'],
       [service({ runbook: '../plain' }), 'is wrong: /services/0/runbook '],
       [
         service({ checks: [disk], operations: [up] }),

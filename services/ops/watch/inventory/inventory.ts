@@ -139,7 +139,7 @@ function readInventory(value: unknown): Inventory {
   refuseMismatch('', Inventory, value)
   const inventory = value as Inventory
   const count = inventory.services.reduce((sum, { checks }) => sum + checks.length, 0)
-  if (count > MAX_CHECKS) throw new SyntaxError(`has ${count} checks, and ${MAX_CHECKS} at most`)
+  if (count > MAX_CHECKS) throw new SyntaxError(`has ${count} checks; it may have ${MAX_CHECKS}`)
   const twice = firstTwin(inventory.services.map(({ name }) => name))
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
   for (const [at, service] of inventory.services.entries()) {
