@@ -92,7 +92,7 @@ export const bulkEndpoints = [
       const to = await userByEmail(links.db, body.email)
       const from = await findUser(links.db, body.from)
       if (from === undefined) {
-        // It has no field that people see, which could have the message below it.
+        // Without a field: the form sends this one hidden.
         throw linksFault('NOT_FOUND', `no user has the e-mail address ${body.from}`)
       }
       const moved = await transferUser({ ...links, actor }, { from, to }, now)
