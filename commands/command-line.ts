@@ -113,8 +113,9 @@ function withCommand(rest: readonly string[]): readonly string[] {
   if (first === '--version') return ['version', ...rest.slice(1)]
   if (first === undefined) return ['serve']
   if (!isServiceName(first)) return rest
-  const wrong = rest.find((word) => !word.startsWith('-') && !isServiceName(word))
-  if (wrong === undefined) return ['serve', ...rest]
+  // After a flag that nobody knows, the next word may be its value: the flag is what is wrong.
+  const wrong = rest.find((word) => word.startsWith('-') || !isServiceName(word))
+  if (wrong === undefined || wrong.startsWith('-')) return ['serve', ...rest]
   // `gatehouse links list` is what somebody types who looks for a command.
   throw new UsageError(`"${first}" alone runs that service, and takes no "${wrong}"`)
 }

@@ -124,6 +124,16 @@ export function causeOf(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? error.cause : error
 }
 
+/**
+ * The same in a word or two, without any part of the URL, which may have a key. Only fetch's own
+ * refusals are plain errors without a code: their texts are fixed, such as `bad port`.
+ */
+export function fetchProblem(error: unknown): string {
+  const cause = causeOf(error)
+  if (!(cause instanceof Error)) return 'no connection'
+  return codeOf(cause) ?? (cause.name === 'Error' ? cause.message : cause.name)
+}
+
 /** The code of an error of the system or the network, such as `ECONNREFUSED`. */
 export function codeOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

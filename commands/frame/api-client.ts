@@ -1,6 +1,5 @@
 import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { buffer } from 'node:stream/consumers'
 import { http } from '../../kernel/http/node-http.ts'
 import type { Static, TSchema } from '../../kernel/schema.ts'
 import { Fault } from '../../kernel/fault.ts'
@@ -25,6 +24,8 @@ export const CLIENT_FLAGS = {
 
 /** The longest silence of the server; a stream brings something every 15 s. */
 const SILENCE_MS = 60_000
+/** Bytes of an answer, unless its call says another. */
+const MAX_ANSWER = 16 * 1024 * 1024
 /** Bytes of a refusal that are read. */
 const MAX_REFUSAL = 4_096
 
@@ -33,6 +34,8 @@ interface Asked {
   body?: unknown
   headers?: Readonly<Record<string, string>>
   signal?: AbortSignal
+  /** The most that `json` reads. */
+  maxBytes?: number
 }
 
 /** The API of a running hooks service. */
@@ -74,12 +77,24 @@ export function apiClient(flags: ClientFlags, config: ConfigSource) {
     open,
     /** The value of an answer, which must fit the schema: another program may answer there. */
     async json<S extends TSchema>(schema: S, path: string, asked?: Asked): Promise<Static<S>> {
-      const bytes = await buffer(await open(path, asked))
+      const bytes = await readAtMost(await open(path, asked), asked?.maxBytes ?? MAX_ANSWER)
       const value = parseJson(bytes.toString('utf8'))
       if (fits(schema, value)) return value
       throw new Error(`what answers at ${from.href} is not the hooks service of Gatehouse`)
     },
   }
+}
+
+/** The whole of an answer; another program may send without end. */
+async function readAtMost(response: AsyncIterable<Buffer>, limit: number): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of response) {
+    size += chunk.length
+    if (size > limit) throw new Error(`the answer is over ${limit >> 20} MiB`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
 }
 
 /** The server that `--from` names, else the one that this configuration is for. */

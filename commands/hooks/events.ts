@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer'
 import * as Type from '../../kernel/schema.ts'
 import { EventSummary } from '../../db/hooks/log/events.ts'
 import { nullable } from '../../db/sql-file.ts'
@@ -97,7 +98,10 @@ export const commands = [
     needs: 'configuration',
     check: checkFrom,
     async run({ args: { id }, flags }, { config, output }) {
-      const event = await apiClient(flags, config).json(Detail, `/api/v1/events/${id}`)
+      const event = await apiClient(flags, config).json(Detail, `/api/v1/events/${id}`, {
+        // A payload may have 100 MiB, and its JSON more.
+        maxBytes: constants.MAX_STRING_LENGTH,
+      })
       if (flags.json) output.out(JSON.stringify(event))
       else for (const line of linesOf(event)) output.out(line)
     },

@@ -199,17 +199,27 @@ function afterRequest(event) {
   }
   const answered = `The server answered ${response.status}.`
   const type = response.headers.get('content-type') ?? ''
-  if (type.startsWith('application/problem+json')) {
-    const problem = JSON.parse(text)
-    sayProblem(problem.detail ?? problem.title ?? answered, undefined, of)
-  } else if (type.startsWith('application/json')) {
-    sayProblem(sentence(JSON.parse(text).error ?? answered), undefined, of)
+  if (/^application\/(?:problem\+)?json/.test(type)) {
+    sayProblem(problemIn(text) ?? answered, undefined, of)
   } else if (type.startsWith('text/html') && !/^\s*<!doctype/i.test(text)) {
     return // A fragment that was made for this place, such as a form with the refused field.
   } else {
     sayProblem(answered, undefined, of)
   }
   event.preventDefault()
+}
+
+/**
+ * The sentence in an error of one of the services; undefined for that of a proxy, whose JSON may be
+ * anything, and even none.
+ */
+function problemIn(text) {
+  try {
+    const { detail, title, error } = JSON.parse(text)
+    return sentence(detail ?? title ?? error)
+  } catch {
+    return undefined
+  }
 }
 
 /** Leaves empty fields out of the address of a filter; other forms send every field. */

@@ -29,7 +29,7 @@ function setKeysOff(isOff) {
 /** Gives a page keys of its own; each has a meaning for the list of the keys. */
 export function addKeys(keys, meanings) {
   Object.assign(KEYS, keys)
-  KEY_MEANINGS.splice(-2, 0, ...meanings)
+  KEY_MEANINGS.push(...meanings)
 }
 
 /** Keys for people without a mouse; none while something is typed. */
@@ -67,7 +67,7 @@ function keysDialog() {
   title.id = 'keys-title'
   const list = document.createElement('dl')
   const pages = entries.map(({ dataset, textContent }) => [`g ${dataset.key}`, textContent])
-  for (const [key, meaning] of [...KEY_MEANINGS, ...pages]) {
+  for (const [key, meaning] of [...KEY_MEANINGS, ...LAST_MEANINGS, ...pages]) {
     const term = document.createElement('dt')
     term.append(element('kbd', key))
     list.append(term, element('dd', meaning))
@@ -103,9 +103,10 @@ const KEY_MEANINGS = [
   ['j', 'Next row'],
   ['k', 'Previous row'],
   ['Enter', 'Open the row'],
-  ['Ctrl K or ⌘ K', 'Search pages, actions, names and ids'],
-  ['?', 'These keys'],
 ]
+const PALETTE = ['Ctrl K or ⌘ K', 'Search pages, actions, names and ids']
+const hasPalette = document.querySelector('[data-palette]') !== null
+const LAST_MEANINGS = [...(hasPalette ? [PALETTE] : []), ['?', 'These keys']]
 
 /** False where there is nothing to focus, so that the browser does what it does with the key. */
 function focusOn(element) {

@@ -17,6 +17,8 @@ export function readBase(text) {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
 }
 
+const TIMEOUT_MS = 15_000
+
 /**
  * The answer of the API. What fails is an Error with a line for people, and the status where there
  * is one.
@@ -24,20 +26,25 @@ export function readBase(text) {
 export async function callApi({ base, token }, method, path, body) {
   const headers = { authorization: `Bearer ${token}` }
   if (body !== undefined) headers['content-type'] = 'application/json'
-  const request = { method, headers, cache: 'no-store', credentials: 'omit' }
+  const signal = AbortSignal.timeout(TIMEOUT_MS)
+  const request = { method, headers, cache: 'no-store', credentials: 'omit', signal }
   let response
   try {
     response = await fetch(`${base}/api/v1${path}`, { ...request, body: JSON.stringify(body) })
   } catch {
     throw new Error(`${base} could not be reached. Check the address in the settings.`)
   }
-  const answer = await response.json().catch(() => ({}))
-  if (response.ok) return answer
-  throw Object.assign(new Error(describeFailure(response, answer)), { status: response.status })
+  const answer = await response.json().catch(() => undefined)
+  const { ok, status } = response
+  if (ok && answer !== undefined) return answer
+  // A login before Gatehouse answers with its page.
+  if (ok) throw new Error(`What answers at ${base} is not the API of Gatehouse.`)
+  throw Object.assign(new Error(describeFailure(status, answer)), { status })
 }
 
-function describeFailure({ status }, { error }) {
+function describeFailure(status, answer) {
   if (status === 401) return 'The token is not valid. Enter another one in the settings.'
+  const error = answer?.error
   const text = typeof error === 'string' ? error : `the server answered ${status}`
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }

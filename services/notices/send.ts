@@ -1,4 +1,4 @@
-import { causeOf, codeOf } from '../../kernel/log.ts'
+import { fetchProblem } from '../../kernel/log.ts'
 import { readRetryAfter } from '../../kernel/net/retry-after.ts'
 import type { Address } from './address.ts'
 import { mailOf, requestOf, type Message, type WebRequest } from './kinds.ts'
@@ -52,8 +52,6 @@ async function post(
     const waitMs = readRetryAfter(asked, new Date(), MAX_WAIT_S)
     return { problem, waitMs: waitMs ?? 0 }
   } catch (error) {
-    const cause = causeOf(error)
-    const problem = codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection')
-    return { problem, waitMs: 0 }
+    return { problem: fetchProblem(error), waitMs: 0 }
   }
 }

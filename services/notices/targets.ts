@@ -123,7 +123,10 @@ export async function setTarget(tools: TargetTools, name: string, form: TargetFo
       return q.setNoticeTarget(tx, { name, kind, host, address, token, ...rules })
     }
     const opened = openAddress(present, tools.box())
-    if ('problem' in opened && form.url === undefined) throw unprocessable(opened.problem)
+    // What stays must be read, to be encrypted again.
+    const keepsUrl = form.url === undefined
+    const keepsToken = form.token === undefined && token !== null
+    if ('problem' in opened && (keepsUrl || keepsToken)) throw unprocessable(opened.problem)
     const before = 'problem' in opened ? undefined : opened
     const url = form.url ?? withKind(before)
     const sealed = seal(tools, name, url, form.token === undefined ? before?.token : form.token)

@@ -3,6 +3,7 @@ import { t, type Test } from 'tap'
 import type { Page } from 'playwright-core'
 import { postgres } from '../helpers/backends.ts'
 import { metricOf } from '../helpers/deliveries.ts'
+import { postForm } from '../helpers/hooks.ts'
 import { request } from '../helpers/http.ts'
 import { identity, insertLinks, linksServer, makeLink } from '../helpers/links.ts'
 import { opsServer } from '../helpers/ops.ts'
@@ -88,6 +89,7 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t) => {
   await page.keyboard.press('?')
   const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
   await untilText(keys.locator('dd').first(), 'Search')
+  t.match(await textOf(keys), 'Ctrl K')
   const one = keys.getByRole('checkbox', { name: /^Keys of one letter/ })
   await one.uncheck()
   await page.keyboard.press('Escape')
@@ -105,6 +107,15 @@ await t.test('keys: rows, search, pages, and what the keys are', async (t) => {
     await page.waitForURL(`${hooks}/providers`, { timeout: 5_000 })
     return true
   }, 'the page of providers')
+})
+
+await t.test('the status page has no palette, and its keys name none', async (t) => {
+  await postForm(ops, '/config/status', { services: 'idle' })
+  await page.goto(`${ops}/status`)
+  await clickButton(page, 'Keyboard shortcuts')
+  const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+  t.match(await textOf(keys), 'These keys')
+  t.notMatch(await textOf(keys), 'Ctrl K')
 })
 
 await t.test('copying works without https, and says when it failed', async (t) => {
@@ -224,7 +235,16 @@ await t.test('a failed poll is said once, until one succeeds', async (t) => {
   await untilText(page.locator('#problem'), '')
   t.same(await problems(page), ['The server answered 503.', ''])
 
-  await page.unrouteAll()
+  for (const body of ['<h1>busy</h1>', 'null', '{"error":{"message":"busy"}}']) {
+    await page.unrouteAll()
+    await page.route(isPoll('/'), (route) =>
+      route.fulfill({ status: 502, body, contentType: 'application/json' }),
+    )
+    await untilText(page.locator('#problem'), 'The server answered 502.')
+    await page.unrouteAll()
+    await untilText(page.locator('#problem'), '')
+  }
+
   await countProblems(page)
   await page.route(isPoll('/'), async (route) => {
     polls += 1

@@ -138,6 +138,11 @@ t.test('an extension in Chromium', { skip: lacks(deploymentParts.extensions) }, 
     await untilText(said, /^Not saved\. The token is not valid/)
     await extension.save('http://127.0.0.1:1', ann.token)
     await untilText(said, /^Not saved\. http:\/\/127\.0\.0\.1:1 could not be reached/)
+    await extension.save(elsewhere, ann.token)
+    await untilText(
+      said,
+      /^Not saved\. What answers at http:\/\/site.* is not the API of Gatehouse/,
+    )
     await extension.save('ftp://go.test', ann.token)
     await untilText(said, /must begin with http/)
     t.match(await extension.clickOn(wanted), { message: /^Enter the address/ })

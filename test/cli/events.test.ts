@@ -265,6 +265,12 @@ await t.test('the server of the configuration, or the one that is named', async 
     t.match(found, { code: 0, stdout: '{"order":{"id":"o-1"}}' })
   }
   const unset = { HOOKS_ADDR: '127.0.0.1:0' }
+  const endless = await startReceiver(t, (_, response) => {
+    const more = (ended?: Error | null) => {
+      if (!ended) response.write(' '.repeat(1024 * 1024), more)
+    }
+    more()
+  })
   const unknown = /HOOKS_ADDR names no address to call; give --from/
   const noEvent = 'the server answers 404: There is no event'
   await refuseCommands(t, undefined, [
@@ -289,5 +295,6 @@ await t.test('the server of the configuration, or the one that is named', async 
       'no server answers at http://127.0.0.1:1 (ECONNREFUSED',
     ],
     [`events list --from ${base}/log?x=`, 1, 'the server answers 404'],
+    [`events list --from ${endless.url}`, 1, 'the answer is over 16 MiB'],
   ])
 })

@@ -39,6 +39,9 @@ await t.test('a target is added, with its key encrypted, tested and changed', as
   })
   await run('add nobody http://127.0.0.1:2/x')
   t.match(await run('test nobody'), { code: 1, stderr: 'not taken: ECONNREFUSED' })
+  await run('add odd http://127.0.0.1:25/x')
+  t.match(await run('test odd'), { code: 1, stderr: 'not taken: bad port' })
+  await run('remove odd')
 
   t.match(await run('set phone --after 0 --without quiet,levels'), { code: 0 })
   const kept = { after_s: 0, quiet: null, levels: null, remind_s: 14_400 }
@@ -82,6 +85,18 @@ await t.test('a bad one is refused in a line, and nothing is changed', async (t)
   ])
   const sealed = 'Addresses of notices are stored encrypted: set GATEHOUSE_SECRET_KEY'
   await refuseCommands(t, { env: keyless, state: rows }, [[`notify add x ${url}`, 1, sealed]])
+  const otherKey = { ...keyless, GATEHOUSE_SECRET_KEY: secretKey() }
+  await runCli(`notify add sealed ${url} --token -`, { env, input: token })
+  await refuseCommands(t, { env: otherKey, state: rows }, [
+    [
+      `notify set sealed --url ${url}/new`,
+      1,
+      "its address can't be read: sealed with another key",
+    ],
+  ])
+  const both = `notify set sealed --url ${url}/new --without token`
+  t.match(await runCli(both, { env: otherKey }), { code: 0 })
+  await run('remove sealed')
   const unread = await runCli('notify test phone', { env: keyless })
   t.match(unread, { code: 1, stderr: 'not taken: GATEHOUSE_SECRET_KEY is not set' })
 })

@@ -234,6 +234,7 @@ t.test('words and flags that a command does not take', async (t) => {
       ['help launch', 'There is no command "launch"'],
       ['serve nothing', 'SERVICE must be hooks, links or ops'],
       ['hooks nothing', '"hooks" alone runs that service, and takes no "nothing"'],
+      ['hooks --nope 1', '"serve" takes no --nope'],
       ['check hook', 'SERVICE must be hooks, links or ops'],
       [`--hooks-chat-secret=${value}`, 'There is no flag "--hooks-chat-secret"'],
       [`serve --hooks-chat-secret ${value}`, '"serve" takes no --hooks-chat-secret'],

@@ -174,7 +174,7 @@ await t.test('chosen links are given a co-owner, or deleted', async (t) => {
   t.same(await idsOf(fay), [third])
 })
 
-await t.test('an owner changes many of the own links, in portions', async (t) => {
+await t.test('an owner changes many of their links, in portions', async (t) => {
   const [ivy, jon] = [await links.user('ivy'), await links.user('jon')]
   t.match(await ivy.text('/-/'), 'href="/-/own">Change several<')
   t.match(await ivy.text(OWN), 'No links yet')

@@ -47,17 +47,19 @@ const Delivery = Type.Partial(
   }),
 )
 const SCHEME_PARTS = [
-  'scheme',
   'topics',
   'issuer',
   'audience',
   'subject',
   'answer_status',
+  'answer_type',
   'answer_body',
   'header',
+  'prefix',
   'signed_text',
   'timestamp_header',
   'event_type_header',
+  'event_type_json',
   'id_header',
 ]
 /** Nobody listens there. */
@@ -175,6 +177,7 @@ await eachBackend(t, 'hooks: answers keep what the declarations promise', async 
       body_template: fc.constantFrom('', 'slack'),
       since: fc.constantFrom('', '1'),
       events: nothing,
+      scheme: fc.constant('standard'),
       // The parts of a scheme, which go together.
       ...Object.fromEntries(SCHEME_PARTS.map((part) => [part, fc.constant('')])),
       token: fc.nat(0).map(() => token),

@@ -51,6 +51,8 @@ const HOUR = { for: Type.Literal('1h'), reason: Word }
 const BODIES = {
   'POST /checks': Type.Object({ service: HAND, ...Memory }),
   'POST /checks/:id': Type.Object({ service: HAND, ...Kept }),
+  'POST /checks/try': Type.Object({ service: HAND, ...Memory }),
+  'POST /checks/:id/mute': Type.Object(HOUR),
   'POST /api/v1/checks': Type.Object({ service: HAND, check: Type.Object(Memory) }),
   'PUT /api/v1/checks/:id': Type.Object({ check: Type.Object(Kept) }),
   'POST /mutes': Type.Object({ service: HAND, ...HOUR }),
@@ -72,13 +74,15 @@ const OPERATION = {
   cooldown: { count: 10_000, window_s: 60 },
 }
 const ASKED = { service: 'shop', operation: 'clean', reason: 'it is full' }
+/** A memory of a session, which a person can confirm. */
+const LEARNED = { category: 'timing', observation: `slow at noon ${MARKER}`, service: 'shop' }
 /** How long a session runs: there is one to stop, and soon none. */
 const SESSION_MS = 400
 
 await eachBackend(t, 'ops: answers keep what the declarations promise', async (t, backend) => {
   const model = await startModel(t, async ({ tools, step, tier }) => {
     if (tools === undefined) return 'The brief.'
-    if (step === 0) return calls(['list_services', {}])
+    if (step === 0) return calls(['remember', LEARNED])
     if (step === 1 && tier === 3) return calls(['run_operation', ASKED])
     await pause(SESSION_MS)
     return 'All is well.'
@@ -164,6 +168,12 @@ await eachBackend(t, 'ops: answers keep what the declarations promise', async (t
       'GET',
       '/checks',
     )
+    const kept = json.checks.filter(({ name }) => name === 'kept').map(({ id }) => String(id))
+    // It is muted once: 404 where it is not muted yet.
+    for (const id of kept) {
+      await postForm(base, `/checks/${id}/unmute`, {})
+      await postForm(base, `/checks/${id}/mute`, { for: '1h', reason: 'work' })
+    }
     known = {
       sessions: await idsOf('sessions', 'limit=3'),
       memories: await idsOf('memories', 'limit=9', () => api('POST', '/memories', memory)),
@@ -171,7 +181,7 @@ await eachBackend(t, 'ops: answers keep what the declarations promise', async (t
       mutes: await idsOf('mutes', '', () => api('POST', '/mutes', muted)),
       silences: await idsOf('silences', '', () => api('POST', '/silences', silenced)),
       notices: await idsOf('notices', 'lasting=true'),
-      checks: json.checks.filter(({ name }) => name === 'kept').map(({ id }) => String(id)),
+      checks: kept,
       approvals: await pendingApprovals(),
     }
   }
@@ -204,6 +214,10 @@ await eachBackend(t, 'ops: answers keep what the declarations promise', async (t
       content: fc.constantFrom('look', MARKER),
       tier: fc.constantFrom('auto', '1', '3'),
       interval: fc.constantFrom(3_600, 86_400),
+      // The place in a list of sessions, and the days that are shown.
+      after: fc.constant(''),
+      when: fc.constantFrom('', 'today', 'days'),
+      zone: fc.constantFrom('', 'Europe/Berlin'),
     },
     callers: {
       key: () => ({ authorization: `Bearer ${CHAT_KEY}` }),

@@ -108,6 +108,7 @@ function validText({ pattern, format, minLength = 0, maxLength = 60 }: Shape) {
   if (format === 'date-time') {
     return fc.constantFrom('2099-01-31T12:00:00.000Z', '2026-01-01T00:00:00Z')
   }
+  if (format === 'date') return fc.constantFrom('2026-01-31', '2099-12-01')
   const fits = (text: string) => text.length >= minLength && text.length <= maxLength
   if (pattern !== undefined) {
     return fc.stringMatching(new RegExp(pattern), { maxLength: 60 }).filter(fits)

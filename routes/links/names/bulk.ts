@@ -36,6 +36,7 @@ import {
 import { transferUser } from '../../../services/links/names/members/user-transfer.ts'
 import { findUser, userByEmail } from '../../../services/links/people/users/accounts.ts'
 import { isUuid } from '../../../kernel/text.ts'
+import { linksFault } from '../../../services/links/faults.ts'
 import { admin, signedIn, token } from '../access.ts'
 import { api, form, page, shortLinks, type LinksRoutes } from '../kit.ts'
 import { linkList, nextAddress } from '../paging.ts'
@@ -89,7 +90,11 @@ export const bulkEndpoints = [
     body: MoveForm,
     async answer({ app: { links }, actor, body, now }) {
       const to = await userByEmail(links.db, body.email)
-      const from = await userByEmail(links.db, body.from)
+      const from = await findUser(links.db, body.from)
+      if (from === undefined) {
+        // Without a field: the form sends this one hidden.
+        throw linksFault('NOT_FOUND', `no user has the e-mail address ${body.from}`)
+      }
       const moved = await transferUser({ ...links, actor }, { from, to }, now)
       const count = moved.owned + moved.shared + moved.deleted
       const query = new URLSearchParams({ owner: to.email })

@@ -535,11 +535,11 @@ await t.test('what is refused', async (t) => {
     ),
     ...wrong(
       422,
-      [made({ provider: 'none' }), /^There is no provider "none"/],
+      [made({ provider: 'none' }), /^There is no provider "none"; see the list of providers\.$/],
       [put({ url: 'http://10.0.0.1/' }), /HOOKS_REPLAY_TARGETS/],
       [put({ url: `${CLOSED}other?token=«redacted»` }), /^url has «red/],
       [put({ name: 'new' }), /^name is read-only/],
-      [put({ providers: ['lan'] }), /^There is no provider "lan"/],
+      [put({ providers: ['lan'] }), /^There is no provider "lan"; did you mean generic:lan\?$/],
       [put({ since: '999999' }), /^since must not be after event \d/],
       [put({ sign_with: { scheme: 'standard' } }), /secret of sign_with is missing/],
       [put({ sign_with: { secret: 'short' } }), /sign_with must be "whsec_"/],

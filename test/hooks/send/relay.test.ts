@@ -160,6 +160,7 @@ await t.test('a person sends an event once more', async (t) => {
 
   t.match(await again('nobody'), { status: 404, text: /There is no forwarder under this name/ })
   t.match(await again('once-more', 999_999), { status: 404 })
+  t.match(await again('once\0more'), { status: 422, text: /no control characters/ })
   t.notOk(await waits())
 
   back.close()

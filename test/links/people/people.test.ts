@@ -285,12 +285,15 @@ await t.test('all places of a user go to another one', async (t) => {
     who.post('/-/admin/links/move', { from: gus.email, email })
   for (const [to, status, text] of [
     ['nobody@example.com', 404, /no user has (this|the) e-mail address/],
-    [gus.email, 400, /cannot get the own links/],
+    [gus.email, 400, /to another user, not to the same one/],
     [flo.email, 400, /flo@example\.com is disabled/],
   ] as const) {
     t.match(await transfer(gus.email, to), { code: 1, stderr: text })
     t.match(await move(to), { status, text })
   }
+  const fields = { from: 'nobody@example.com', email: hal.email }
+  const unknown = await ida.post('/-/admin/links/move', fields, { accept: 'text/html' })
+  t.match(unknown, { status: 404, text: 'No user has the e-mail address nobody@example.com.' })
   t.match(await move(hal.email, visitorAt(links.base, gus.email)), { status: 403 })
   t.same(await transfers(), lines, 'neither nothing nor a refusal leaves a line')
   const moved = await move(hal.email)

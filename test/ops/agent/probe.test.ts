@@ -49,11 +49,14 @@ await t.test('the session at the start', async (t) => {
     const source = (more: object) => ({ services: [], sources: [{ ...main, ...more }] })
     const url = 'is wrong: /sources/0/url must be a URL without user, password, ? and #'
     const header = 'is wrong: /sources/0/headers must be names of HTTP'
+    const hundred = Array.from({ length: 100 }, (_, n) => ({ ...disk, name: `${n}` }))
+    const services = Array.from({ length: 191 }, (_, n) => ({ name: `${n}`, checks: hundred }))
     const either = 'is wrong: /services/0/logs/0 must have either unit or container'
     for (const [inventory, said] of [
       [{}, /is wrong: the whole must have required properties services$/],
       [service({ checks: [disk, disk] }), 'has "disk /" twice in service "a"'],
       [{ services: [none, none] }, 'has service "a" twice'],
+      [{ services }, 'has 19100 checks; it may have 19000'],
       [service({ runbook: '../plain' }), 'is wrong: /services/0/runbook '],
       [
         service({ checks: [disk], operations: [up] }),

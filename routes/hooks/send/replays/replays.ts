@@ -4,6 +4,7 @@ import { field, withDefault } from '../../../../kernel/validate.ts'
 import { newForm, type FormState, type View } from '../../../../kernel/http/view.ts'
 import { readEventStart } from '../../../../services/hooks/log/events/detail.ts'
 import { sendAgain } from '../../../../services/hooks/send/forwarders/forwarders.ts'
+import { ForwardRequest } from '../../../../services/hooks/send/forwarders/protocol.ts'
 import { MAX_EDITED, replayEvent, Sent } from '../../../../services/hooks/send/replays/replays.ts'
 import { replayer } from '../../access.ts'
 import { EventId, eventView, readEvent } from '../../event.ts'
@@ -77,7 +78,7 @@ export const replayEndpoints = [
   form({
     path: '/log/:id/forward',
     params: { id: EventId },
-    body: Type.Object({ name: Type.String() }),
+    body: Type.Object({ name: ForwardRequest.properties.name }),
     async answer({ app, actor, params: { id }, body }) {
       // Throws 404 for an event that is gone.
       await readEventStart(app.hooks.db, id, 0)

@@ -108,7 +108,9 @@ async function refuseUnknownProviders(
   const known = new Set((await providerQueries.listProviders(tx, {})).map(({ name }) => name))
   const stranger = others.find((name) => !known.has(name))
   if (stranger === undefined) return
-  const message = `There is no provider "${stranger}"; see the list of providers.`
+  const generic = `generic:${stranger}`
+  const hint = known.has(generic) ? `did you mean ${generic}?` : 'see the list of providers.'
+  const message = `There is no provider "${stranger}"; ${hint}`
   throw unprocessable(message, 'providers')
 }
 

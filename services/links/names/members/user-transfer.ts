@@ -55,7 +55,7 @@ const MOVES: Readonly<Record<keyof Places, MoveBatch>> = {
 
 /** Throws 400 where the links would have no other, active owner. */
 export function checkTransfer({ from, to }: UserTransfer): void {
-  if (from.id === to.id) throw badRequest('a user cannot get the own links')
+  if (from.id === to.id) throw badRequest('links move to another user, not to the same one')
   if (to.disabled_at !== null) throw badRequest(`${to.email} is disabled; enable this user first`)
 }
 

@@ -15,7 +15,8 @@ import type { Log } from '../../../../kernel/log.ts'
 import type { Metrics } from '../../../../kernel/metrics.ts'
 import { repeat, reportsTo, type Repeat } from '../../../../kernel/repeat.ts'
 import { listMutes, muteOf } from '../mutes/mutes.ts'
-import { findDefinition } from './definitions.ts'
+import { MAX_CHECKS } from '../inventory/inventory.ts'
+import { findDefinition, MAX_BY_HAND } from './definitions.ts'
 import type { CheckSources } from './states.ts'
 
 /** A check of the inventory, and what is known of it now. */
@@ -52,8 +53,8 @@ export interface Health {
 }
 
 const WORST_FIRST = ['fail', 'warn', 'unknown', 'ok'] as const
-/** More than an inventory has. */
-export const MAX_STATES = 20_000
+/** Those of the inventory file and those that were made by hand. */
+export const MAX_STATES = MAX_CHECKS + MAX_BY_HAND
 /** A run may wait for others and take its time. */
 const SLACK_MS = 120_000
 const MEASURE_MS = 15_000

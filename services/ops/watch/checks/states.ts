@@ -18,7 +18,7 @@ import { BY_HAND, nameOf, runCheck, type Check, type CheckResult } from './run.t
 
 /** Characters of a check's name. */
 const MAX_NAME = 200
-/** More than an inventory has. */
+/** As many as an inventory can have. */
 const MAX_LOST = 20_000
 
 /** A state in a line for people and models, as `gatehouse check` writes it. */

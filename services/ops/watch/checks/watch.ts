@@ -1,4 +1,4 @@
-import { causeOf, codeOf, type Log } from '../../../../kernel/log.ts'
+import { fetchProblem, type Log } from '../../../../kernel/log.ts'
 import { repeat, reportsTo } from '../../../../kernel/repeat.ts'
 import type { Clock } from '../../../../kernel/time.ts'
 import type { CheckLoop } from './loop.ts'
@@ -41,6 +41,5 @@ export function startWatch({ clock, log, heartbeatUrl }: WatchOptions, loop: Che
 
 /** The address may have a key in it. */
 function withoutUrl(error: unknown): never {
-  const cause = causeOf(error)
-  throw new Error(codeOf(cause) ?? (cause instanceof Error ? cause.name : 'no connection'))
+  throw new Error(fetchProblem(error))
 }

@@ -11,6 +11,8 @@ import { ServiceLog, logMistake, logName, Source, sourceMistake } from './reads.
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const closed = { additionalProperties: false }
+/** Checks of a file, of all its services together. */
+export const MAX_CHECKS = 19_000
 
 /** Something that tier 3 may do to a service. */
 export const Operation = Type.Object(
@@ -136,6 +138,8 @@ function merged(inventory: Inventory, byHand: readonly Service[]): Inventory {
 function readInventory(value: unknown): Inventory {
   refuseMismatch('', Inventory, value)
   const inventory = value as Inventory
+  const count = inventory.services.reduce((sum, { checks }) => sum + checks.length, 0)
+  if (count > MAX_CHECKS) throw new SyntaxError(`has ${count} checks; it may have ${MAX_CHECKS}`)
   const twice = firstTwin(inventory.services.map(({ name }) => name))
   if (twice !== undefined) throw new SyntaxError(`has service "${twice}" twice`)
   for (const [at, service] of inventory.services.entries()) {
