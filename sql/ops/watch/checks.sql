@@ -218,14 +218,14 @@ select c.service, c.name, p.began_at as at, before.state as before, p.state, p.m
 
 -- name: saveBeat
 -- What a job said of itself: `begun`, `ok` or `failed`, and the last lines that it sent along. A run that has not ended
--- within :grace_s when the next one begins counts as failed. Its check runs in the next round. Empty when the check is
--- gone.
+-- within :grace_s when the next one begins counts as failed. No run begins after :now, also when the clock was set back.
+-- Its check runs in the next round. Empty when the check is gone.
 update ops.checks
-   set begun_at = case when :beat = 'begun' then :now else begun_at end,
+   set begun_at = case when :beat = 'begun' or begun_at > :now then :now else begun_at end,
        first_beat_at = coalesce(first_beat_at, :now),
        beat_ms = case when :beat = 'begun' then beat_ms
                       when begun_at > coalesce(beat_at, '-infinity')
-                      then least(2147483647, extract(epoch from :now::timestamptz - begun_at) * 1000)::integer end,
+                      then greatest(0, least(2147483647, extract(epoch from :now::timestamptz - begun_at) * 1000))::integer end,
        beat_at = case when :beat = 'begun' then beat_at else :now end,
        beat_failed = case :beat when 'ok' then false
                                 when 'failed' then true
