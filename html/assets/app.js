@@ -216,7 +216,7 @@ function afterRequest(event) {
 function problemIn(text) {
   try {
     const { detail, title, error } = JSON.parse(text)
-    return sentence(detail ?? title ?? error)
+    return detail ?? title ?? sentence(error)
   } catch {
     return undefined
   }
