@@ -7,31 +7,7 @@ import type { Random } from './until.ts'
 /** Which way bytes go. */
 type Way = 'to-server' | 'to-client'
 
-/** A TCP proxy that does to connections what networks do to them. */
-export type TcpProxy = {
-  /** The same address, through the proxy. */
-  through(url: string): string
-  /** Connections that are open now, without those that were lost. */
-  open: number
-  /** Connections accepted so far. */
-  accepted: number
-  /** Ends every fault: what was stalled goes on, whole, and new connections are accepted. */
-  pass(): Promise<void>
-  /** Holds bytes up, one way or both, also of new connections. */
-  stall(...ways: readonly Way[]): void
-  /** Loses what is open without a word, as a firewall that was restarted: it never goes on. */
-  lose(): void
-  /** Resets what is open (RST). */
-  reset(): void
-  /** Ends one way or both of what is open, in order (FIN). */
-  end(...ways: readonly Way[]): void
-  /** Resets each connection that is open once it has brought that many more bytes to the client. */
-  cutAfter(bytes: number): void
-  /** Makes packets of up to `most` bytes of every packet, also of new connections. */
-  split(random: Random, most: number): void
-  /** Takes no new connections: they are refused, or ended when they are hardly there. */
-  refuse(how?: 'refused' | 'ended'): void
-}
+export type TcpProxy = Awaited<ReturnType<typeof startTcpProxy>>
 
 interface Pair {
   client: Socket
@@ -43,8 +19,11 @@ interface Pair {
 
 const BOTH: readonly Way[] = ['to-server', 'to-client']
 
-/** Starts a proxy in front of the server of a URL; it ends with the test. */
-export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy> {
+/**
+ * Starts a proxy in front of the server of a URL. It does to connections what networks do to them, and ends with the
+ * test.
+ */
+export async function startTcpProxy(t: Owner, target: string) {
   const { hostname: host, port } = new URL(target)
   /** All there are, also of connections that count no more. */
   const sockets = new Set<Socket>()
@@ -139,17 +118,21 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
   })
 
   return {
-    through(url) {
+    /** The same address, through the proxy. */
+    through(url: string) {
       const address = new URL(url)
       address.port = String(own)
       return address.href
     },
+    /** Connections that are open now, without those that were lost. */
     get open() {
       return open.size
     },
+    /** Connections accepted so far. */
     get accepted() {
       return accepted
     },
+    /** Ends every fault: what was stalled goes on, whole, and new connections are accepted. */
     async pass() {
       stalled = []
       pieces = undefined
@@ -159,28 +142,35 @@ export async function startTcpProxy(t: Owner, target: string): Promise<TcpProxy>
       goesOn = Promise.withResolvers()
       listener ??= await listen(own)
     },
-    stall(...ways) {
+    /** Holds bytes up, one way or both, also of new connections. */
+    stall(...ways: readonly Way[]) {
       stalled = ways.length === 0 ? BOTH : ways
     },
+    /** Loses what is open without a word, as a firewall that was restarted: it never goes on. */
     lose() {
       for (const pair of open) pair.lost = true
       open.clear()
     },
+    /** Resets what is open (RST). */
     reset() {
       for (const pair of open) resetBoth(pair)
     },
-    end(...ways) {
+    /** Ends one way or both of what is open, in order (FIN). */
+    end(...ways: readonly Way[]) {
       for (const way of ways.length === 0 ? BOTH : ways) {
         for (const pair of open) sides(pair, way)[1].end()
       }
     },
-    cutAfter(bytes) {
+    /** Resets each connection that is open once it has brought that many more bytes to the client. */
+    cutAfter(bytes: number) {
       for (const pair of open) pair.left = bytes
     },
-    split(random, most) {
+    /** Makes packets of up to `most` bytes of every packet, also of new connections. */
+    split(random: Random, most: number) {
       pieces = { random, most }
     },
-    refuse(how = 'refused') {
+    /** Takes no new connections: they are refused, or ended when they are hardly there. */
+    refuse(how: 'refused' | 'ended' = 'refused') {
       hangsUp = how === 'ended'
       if (hangsUp) return
       listener?.close()
