@@ -181,11 +181,12 @@ export async function readEvent(
   )
   const text = textOf(event)
   const isSigned = event.trust_mode === 'signed'
-  const [sameBody, replays, recent, receivers, neighbours = NO_NEIGHBOURS] = await Promise.all([
+  // Before the replays: one that waits no more has its attempt among them.
+  const receivers = await forwarderQueries.listReceivers(hooks.db, { event: id, limit: RECEIVERS })
+  const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,
     replayQueries.listReplays(hooks.db, { event: id, limit: LISTED_REPLAYS }),
     replayQueries.listRecentTargets(hooks.db, { ...RECENT_TARGETS, hidden: REDACTED }),
-    forwarderQueries.listReceivers(hooks.db, { event: id, limit: RECEIVERS }),
     q.findNeighbours(hooks.db, { id }),
   ])
   const provider = hooks.registry.provider(event.provider)

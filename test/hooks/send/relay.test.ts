@@ -165,6 +165,30 @@ await t.test('a person sends an event once more', async (t) => {
 
   back.close()
   await back.closed
+  // It is done with it while a page is read: the page has the attempt, or asks again.
+  const fresh = await send('{"n":3}')
+  t.equal((await again('once-more', fresh)).status, 200)
+  const sql = postgres(url, { max: 1 })
+  t.teardown(() => sql.end())
+  const page = await sql.begin(async (tx) => {
+    await tx`lock table hooks.forwarders in access exclusive mode`
+    const asked = request(`${base}/log/${fresh}?tab=deliveries`)
+    const held = `select 1 from pg_stat_activity
+                   where wait_event_type = 'Lock' and datname = current_database() and query like '%as waits%'`
+    await until(async () => (await query(held)).length > 0, 'the page to ask for forwarders')
+    await tx`update hooks.forwarders set again = '{}' where name = 'once-more'`
+    const attempt = {
+      n: 1,
+      event_id: fresh,
+      outcome: 'delivered',
+      status: 200,
+      ms: 5,
+      at: new Date(),
+    }
+    await tx`select hooks.note_attempts(${tx.json([attempt])}, 'forward', ${TARGET})`
+    return { asked }
+  })
+  t.match((await page.asked).text, 'data-outcome="delivered"')
   const many = await Promise.all(Array.from({ length: 101 }, (_, n) => send(`{"n":${n}}`)))
   const last = many.pop()
   for (const one of many) t.equal((await again('once-more', one)).status, 200)
