@@ -359,6 +359,13 @@ await t.test('the page of an event shows what was read, and what was sent', asyn
     'size: 8',
   ])
 
+  const file = multipart(['name="payload"; filename="a.json"', '{"n":1}'])
+  t.same(linesOf(await pageOf(await store(file))), [
+    'payload {2}',
+    'filename: "a.json"',
+    'size: 7',
+  ])
+
   const cut = gzipSync('{"n":1}').subarray(0, -9)
   t.match(await pageOf(await store(typed(JSON_TYPE, cut, 'gzip'))), 'Not readable: damaged.')
 

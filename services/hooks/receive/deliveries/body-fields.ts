@@ -83,19 +83,21 @@ function valueOf(part: Part, charsets: ReadonlyMap<string, unknown>): Field[1] {
  * `payload` that holds an object or a list is that JSON; alone, it is the whole.
  */
 function toJson(fields: readonly Field[]): string {
+  const [only] = fields
+  const whole = only !== undefined && fields.length === 1 ? jsonIn(only) : undefined
+  if (whole !== undefined) return whole
   const members = [...Map.groupBy(fields, ([name]) => name)].map(([name, group]) => {
-    const values = group.map(([, value]) => jsonOf(name, value))
+    const values = group.map((field) => jsonIn(field) ?? JSON.stringify(field[1]))
     const [first = ''] = values
-    return { name, json: values.length === 1 ? first : `[${values.join(',')}]` }
+    return `${JSON.stringify(name)}:${values.length === 1 ? first : `[${values.join(',')}]`}`
   })
-  const [only] = members
-  if (members.length === 1 && only?.name === 'payload' && /^[[{]/.test(only.json)) return only.json
-  return `{${members.map(({ name, json }) => `${JSON.stringify(name)}:${json}`).join(',')}}`
+  return `{${members.join(',')}}`
 }
 
-/** The text of embedded JSON stays as it is: long numbers keep their digits. */
-function jsonOf(name: string, value: Field[1]): string {
-  const embedded = name === 'payload' && typeof value === 'string' ? value.trim() : ''
-  const json = embedded === '' ? undefined : parseJson(embedded)
-  return isObject(json) || isList(json) ? embedded : JSON.stringify(value)
+/** The JSON in a field `payload`, as its text: long numbers keep their digits. */
+function jsonIn([name, value]: Field): string | undefined {
+  if (name !== 'payload' || typeof value !== 'string') return undefined
+  const text = value.trim()
+  const json = parseJson(text)
+  return isObject(json) || isList(json) ? text : undefined
 }

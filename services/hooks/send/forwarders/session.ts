@@ -165,7 +165,8 @@ async function attempt({ channel, log }: SessionState, step: () => Promise<void>
   } catch (error) {
     const down = error instanceof Unavailable
     log[down ? 'warn' : 'error']('forwarder not served', { error: messageOf(error) })
-    channel.close(1013, 'The database is out of reach; try again shortly.')
+    const what = down ? 'The database is out of reach' : 'Gatehouse failed, and its log says why'
+    channel.close(1013, `${what}; try again shortly.`)
   }
 }
 
