@@ -67,8 +67,8 @@ select n.id, t.name, :now
 on conflict do nothing;
 
 -- name: planReminders
--- Plans reminders of failures that last, until somebody acknowledges them. The sends are looked up one by one: few
--- notices last, and the planner expects so many that it would read all sends.
+-- Plans reminders of failures that last, until somebody acknowledges them. The newest send to each target is
+-- looked up for each notice: few notices last. For a join the planner would expect many, and read all sends.
 insert into notices.sends (notice_id, target, number, next_at)
 select n.id, t.name, newest.number + 1, :now
   from jsonb_to_recordset(:targets::jsonb) as t(name text, remind_s integer)

@@ -44,7 +44,7 @@ export const ListedTarget = Type.Object({
 })
 export type ListedTarget = Type.Static<typeof ListedTarget>
 
-/** Sends of a notice that are read: more than it has targets. */
+/** How many sends of a notice are read. It never has as many targets. */
 export const MAX_SENDS = 200
 
 interface NoticeQuery {

@@ -289,8 +289,8 @@ function bySlug(a: NewLink, b: NewLink): number {
 }
 
 /**
- * Gives the links that were created: the slugs of the others are taken. Also gives the aliases that
- * were left out, because other links have them.
+ * Adds links whose slugs are free. Gives those that were added, and the aliases that were left out
+ * because other links have them.
  */
 async function addLinks(tx: Executor, links: readonly NewLink[], actor: string, at: Date) {
   const sorted = links.toSorted(bySlug)

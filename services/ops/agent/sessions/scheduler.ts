@@ -122,7 +122,7 @@ function watchScheduler({ db, clock, log, redact }: SchedulerOptions) {
     }
   }
 
-  /** Ends the notice. If it could not be written while it lasted, beginning and end are told now. */
+  /** Ends the notice. If none could be written during the failure, one event tells of all of it. */
   async function tellWorks(since: number): Promise<void> {
     if (state === 'unknown') {
       const lasting = await noticeQueries.listLasting(db, { prefix: NOTICE_KEY, limit: 1 })

@@ -143,9 +143,9 @@ export function openAlerts(options: AlertsOptions) {
   const queue = startQueue(options, readTaken)
   return {
     /**
-     * Keeps a delivery, and starts a session with a brief of it unless one runs (decisions.md
-     * section 5, Webhook), or settings or a silence decide otherwise. `gone` aborts when the
-     * sender hangs up.
+     * Keeps a delivery, and starts a session with a brief of it (decisions.md section 5, Webhook).
+     * None starts while another runs, or where the settings or a silence say so. `gone` aborts when
+     * the sender hangs up.
      */
     async receive(bytes: Uint8Array, now: Date, gone: AbortSignal): Promise<DeliveryResult> {
       const deadline = beginDeadline()
