@@ -2,11 +2,10 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { zstdCompressSync } from 'node:zlib'
-import client from 'postgres'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
-import { embedded, postgres } from '../helpers/backends.ts'
+import { embedded, postgres, connectionTo } from '../helpers/backends.ts'
 import {
   runOk,
   refuseCommands,
@@ -102,8 +101,7 @@ t.test('of two backups to one file the one that began last makes it', async (t) 
   const env = await postgres.env(t)
   await postgres.query(env, LARGE)
   const file = join(await temporaryFolder(t, 'backups'), 'file')
-  const sql = client(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const part = () => statSync(`${file}.part`, { throwIfNoEntry: false })?.ino
   const begin = async () => {
     const before = part()

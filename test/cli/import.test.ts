@@ -1,8 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import postgres from 'postgres'
 import { t } from 'tap'
-import { backends, eachBackend } from '../helpers/backends.ts'
+import { backends, eachBackend, connectionTo } from '../helpers/backends.ts'
 import {
   refuseCommands,
   runCli,
@@ -115,9 +114,7 @@ t.test('CSV is imported, again without a change, and replaced with --update', as
 })
 
 t.test('a dry run changes nothing and tells nobody', async (t) => {
-  const url = env['DATABASE_URL'] ?? ''
-  const sql = postgres(url, { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const heard: string[] = []
   await sql.listen('links_changed', (slug) => void heard.push(slug))
   const before = await counts()

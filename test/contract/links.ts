@@ -1,5 +1,6 @@
 import type { Test } from 'tap'
 import type { ApiResponse } from '../helpers/api.ts'
+import { INSTANT } from '../helpers/api.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink, type Caller, type Link } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'
@@ -92,7 +93,7 @@ const creates: LinksCheck = async (t, { ann, nobody, base }) => {
   t.match(answer.json, { ...fields, tags: ['a', 'b'] })
   t.match(answer.json.id, /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/)
   t.same(answer.json.owners, [{ id: ann.id, email: ann.email, is_primary: true }])
-  t.match(answer.json.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  t.match(answer.json.created_at, INSTANT)
   for (const missing of ['slug', 'url']) {
     refuses(t, await ann.api('POST', '/links', { ...fields, [missing]: undefined }), [
       400,

@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { request } from '../helpers/http.ts'
 import { freePort, temporaryFolder, type Owner } from '../helpers/owner.ts'
-import { ROOT, recordProcess, runFolder } from '../helpers/program.ts'
+import { ROOT, recordChild } from '../helpers/program.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import { SERVICES, type Service } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -82,7 +82,7 @@ export async function runNginx(
   const [first = '', ...rest] = [...runAs, program, ...args]
   const child = spawn(first, rest, { stdio: ['ignore', 'ignore', output] })
   closeSync(output)
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   const ended = once(child, 'exit')
   t.teardown(async () => {
     child.kill('SIGTERM')

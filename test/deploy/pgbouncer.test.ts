@@ -10,7 +10,7 @@ import { createSender, lostOf, metricOf, sendAll, storedEvents } from '../helper
 import { request } from '../helpers/http.ts'
 import { freePort, type Owner } from '../helpers/owner.ts'
 import { clusterAccount, run } from '../helpers/postgres.ts'
-import { ROOT, recordProcess, runFolder } from '../helpers/program.ts'
+import { ROOT, recordChild } from '../helpers/program.ts'
 import { follow } from '../helpers/replays.ts'
 import { startServer } from '../helpers/server.ts'
 import { until } from '../helpers/until.ts'
@@ -128,7 +128,7 @@ async function startProcess(folder: string, file: string, port: number) {
     stdio: ['ignore', log, log],
   })
   closeSync(log)
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   await until(async () => {
     if (child.exitCode !== null) return 'ended'
     const socket = connect(port, '127.0.0.1')

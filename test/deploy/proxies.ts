@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { FORWARDER, runNginx } from './nginx.ts'
-import { recordProcess, runFolder } from '../helpers/program.ts'
+import { recordChild } from '../helpers/program.ts'
 import { freePort, temporaryFolder, type Owner } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
 import type { Service, TestServer } from '../helpers/server.ts'
@@ -146,7 +146,7 @@ export const startCaddyExample: StartProxy = async (t, server, signIn, hasPasswo
   const args = ['run', '--adapter', 'caddyfile', '--config', file]
   const env = { ...process.env, HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder }
   const child = spawn('caddy', args, { stdio: ['ignore', 'ignore', 'pipe'], env })
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   let said = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text))
   const ended = once(child, 'exit')

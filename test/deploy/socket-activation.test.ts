@@ -11,7 +11,7 @@ import { request } from '../helpers/http.ts'
 import { linksServer, makeLink } from '../helpers/links.ts'
 import { allServed, startVisits } from '../helpers/load.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
-import { ROOT, recordProcess, runFolder, type Env } from '../helpers/program.ts'
+import { ROOT, recordProcess, runFolder, type Env, recordChild } from '../helpers/program.ts'
 import { follow } from '../helpers/replays.ts'
 import { transcript } from '../helpers/secrets.ts'
 import { SERVICES, parseReady, type Service } from '../helpers/server.ts'
@@ -53,7 +53,7 @@ async function startSupervised(env: Env, paths: Partial<Readonly<Record<Service,
     // Nothing has connected yet; from here on the shell has them alone.
     stdio: ['ignore', 'pipe', 'pipe', ...sockets.map(descriptor)],
   })
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   await Promise.all(sockets.map((socket) => once(socket.close(), 'close')))
 
   let [said, stderr] = ['', '']

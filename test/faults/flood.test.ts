@@ -1,8 +1,7 @@
 import { connect } from 'node:net'
-import postgresClient from 'postgres'
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { postgres } from '../helpers/backends.ts'
+import { postgres, connectionTo } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'
@@ -50,8 +49,7 @@ t.equal((await known('GET', '/tokens')).status, 200)
 
 /** Locks the table of links: visits wait for the database. Gives what unlocks it. */
 async function lockLinks(t: Owner) {
-  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const lock = await sql.reserve()
   await lock`begin`
   await lock`lock table links.links in access exclusive mode`

@@ -1,6 +1,5 @@
-import postgres from 'postgres'
 import { t } from 'tap'
-import { backends } from '../helpers/backends.ts'
+import { backends, connectionTo } from '../helpers/backends.ts'
 import { runCli } from '../helpers/cli.ts'
 import { request } from '../helpers/http.ts'
 import { sharedPostgres } from '../helpers/postgres.ts'
@@ -36,8 +35,7 @@ await t.test('a database that hangs when it has refused a row', async (t) => {
   const send = (type: string) => post(base, 'generic/any', '{}', { 'X-Event-Type': type })
   const waiting = async () =>
     /^gatehouse_hooks_ingest_waiting (\d+)$/m.exec((await request(`${base}/metrics`)).text)?.[1]
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   // The first statement waits until all others have come.
   const sent = await sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(1)`
@@ -66,8 +64,7 @@ await t.test('repeats of one delivery wait within the bound of all', async (t) =
   await addProvider(base, 'any', { open: true })
   const body = Buffer.alloc(4 * 1024 * 1024, 'x')
   const send = (id: string) => post(base, 'generic/any', body, { 'Webhook-Id': id })
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   let refused = 0
   const sent: Promise<void>[] = []
   await sql.begin(async (tx) => {

@@ -2,6 +2,9 @@ import { parse } from 'yaml'
 import { request, type RequestOptions, type Response } from './http.ts'
 import { keepSecret } from './secrets.ts'
 
+/** An instant as every API writes it. */
+export const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
 /**
  * A call of a service's API: `/links` stands for `/api/v1/links`. A body that is no text and no bytes is
  * sent as JSON. A token in the answer is registered as a secret.

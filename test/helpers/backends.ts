@@ -101,6 +101,13 @@ export async function eachBackend(
   }
 }
 
+/** One connection to the database that `postgres.env` gave; it is closed with the test. */
+export function connectionTo(t: Owner, env: Env) {
+  const sql = driver(required(env, 'DATABASE_URL'), { max: 1, onnotice: () => undefined })
+  t.teardown(() => sql.end())
+  return sql
+}
+
 function required(env: Env, name: string) {
   const value = env[name]
   if (value === undefined) throw new Error(`${name} is missing: hand over what backend.env gave`)

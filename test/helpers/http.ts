@@ -37,6 +37,11 @@ const RECORDED_BYTES = 1 << 20
 /** A longer body is recorded once. */
 const LONG_BYTES = 1_000
 
+/** What a page says, without its markup. */
+export function wordsOf(html: string) {
+  return html.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+}
+
 /** Sends one request on a connection of its own and reads the whole response. */
 export function request(url: string, options: RequestOptions = {}) {
   const { method = 'GET', path, body, timeoutMs = 60_000, socketPath, localAddress } = options

@@ -19,7 +19,7 @@ import type { SmallDisk } from '../long/small-disk.ts'
 import { postgresPrograms } from '../runner/system-parts.ts'
 import { migrate } from './cli.ts'
 import { freePort, type Owner } from './owner.ts'
-import { recordFolder, recordProcess, runFolder } from './program.ts'
+import { recordFolder, runFolder, recordChild } from './program.ts'
 import { secret } from './secrets.ts'
 import { sharedUrl, socketOf } from './shared-postgres.ts'
 import { noteSeen, until } from './until.ts'
@@ -263,7 +263,7 @@ export function startClusterProcess(
   // Detached: Ctrl-C in the terminal reaches the runner, which ends its cluster in order.
   const child = spawn(file, args, { ...as, cwd: folder, stdio, detached: true })
   closeSync(log)
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   return child
 }
 

@@ -48,7 +48,7 @@ export function spawnProgram(
   const variables = Object.entries({ ...base, ...env }).map(([name, value]) => `${name}=${value}`)
   // env -i and not spawn's own option: tap adds its loaders to every environment that spawn is given.
   const child = spawn('env', ['-i', ...variables, ...program, ...args], { cwd: ROOT })
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   return child
 }
 
@@ -69,6 +69,11 @@ export function recordProcess(folder: string, pid: number) {
   const started = startTime(pid)
   if (started === undefined) return
   appendFileSync(join(folder, LIST), `${JSON.stringify({ pid, started } satisfies Recorded)}\n`)
+}
+
+/** The same of a program that a test has started; one that could not start has no number. */
+export function recordChild({ pid }: { pid?: number | undefined }) {
+  if (pid !== undefined) recordProcess(runFolder(), pid)
 }
 
 /** Remembers a folder outside the run's own, to be removed in the same way. */

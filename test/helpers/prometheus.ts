@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onPath } from '../runner/system-parts.ts'
 import { freePort, temporaryFolder, type Owner } from './owner.ts'
-import { recordProcess, runFolder } from './program.ts'
+import { recordChild } from './program.ts'
 import { until } from './until.ts'
 
 /** A sample of a series, in the notation of OpenMetrics, and its time in seconds. */
@@ -42,7 +42,7 @@ async function runPrometheus(t: Owner, folder: string, settings: string) {
     [...flags, `--web.listen-address=${address}`, '--storage.tsdb.retention.time=10y'],
     { stdio: 'ignore' },
   )
-  recordProcess(runFolder(), program.pid ?? 0)
+  recordChild(program)
   t.teardown(() => void program.kill('SIGKILL'))
   const url = `http://${address}`
   await until(async () => (await fetch(`${url}/-/ready`)).ok, 'a Prometheus that is ready')

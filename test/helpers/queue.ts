@@ -7,7 +7,7 @@ import { apiOf } from './api.ts'
 import type { Backend } from './backends.ts'
 import { request } from './http.ts'
 import { type Owner, freePort, temporaryFolder } from './owner.ts'
-import { type Env, recordProcess, runFolder } from './program.ts'
+import { type Env, recordChild } from './program.ts'
 import { secret } from './secrets.ts'
 import { startServer } from './server.ts'
 import { until } from './until.ts'
@@ -123,7 +123,7 @@ export async function startRedis(t: Owner) {
     const options = [...place, ...durable, '--requirepass', password]
     child = spawn(program, options, { stdio: ['ignore', output, output] })
     closeSync(output)
-    if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+    recordChild(child)
     try {
       await until(() => send('PING'), 'Redis to answer')
     } catch (error) {

@@ -1,5 +1,5 @@
 import { t } from 'tap'
-import { leadsTo } from '../helpers/http.ts'
+import { leadsTo, wordsOf } from '../helpers/http.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -302,13 +302,13 @@ await t.test('owners and shares by their forms, and the end of a link', async (t
   const left = await bob.post(`${at}/owners/${bob.id}/remove`, {}, HTMX)
   t.equal(left.headers['hx-redirect'], '/-/?done=saved', 'who gives it up is led away')
 
-  const plain = (await ann.text(at)).replaceAll(/<[^>]*>/g, '').replaceAll(/\s+/g, ' ')
+  const plain = wordsOf(await ann.text(at))
   for (const sentence of [
-    'made the link to https://team.test/.',
+    'made the link to https://team.test/ .',
     'made bob@example.com a co-owner.',
-    'ended the co-ownership of bob@example.com.',
-    'shared the link with bob@example.com.',
-    'ended the share with bob@example.com.',
+    'ended the co-ownership of bob@example.com .',
+    'shared the link with bob@example.com .',
+    'ended the share with bob@example.com .',
   ]) {
     t.match(plain, `ann@example.com ${sentence}`)
   }

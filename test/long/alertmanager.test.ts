@@ -9,7 +9,7 @@ import { postgres } from '../helpers/backends.ts'
 import { request } from '../helpers/http.ts'
 import { startOps } from '../helpers/ops.ts'
 import { freePort, temporaryFolder, type Owner } from '../helpers/owner.ts'
-import { recordProcess, runFolder } from '../helpers/program.ts'
+import { recordChild } from '../helpers/program.ts'
 import { until } from '../helpers/until.ts'
 import { lacks, longParts } from '../runner/system-parts.ts'
 
@@ -103,7 +103,7 @@ async function startAlertmanager(t: Owner, ops: string): Promise<Alertmanager> {
   )
   closeSync(output)
   const ended = once(child, 'exit')
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   t.teardown(async () => {
     child.kill('SIGKILL')
     await ended

@@ -15,7 +15,7 @@ import { HOSTS } from './cluster-hosts.ts'
 import { request } from '../helpers/http.ts'
 import type { Owner } from '../helpers/owner.ts'
 import { run } from '../helpers/postgres.ts'
-import { ROOT, recordProcess, runFolder } from '../helpers/program.ts'
+import { ROOT, runFolder, recordChild } from '../helpers/program.ts'
 import { isRunning } from '../helpers/process-figures.ts'
 import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
@@ -225,6 +225,6 @@ function startAs(
     env: { PATH: process.env['PATH'], HOME: folder, LANG: 'C.UTF-8', ...env },
   })
   closeSync(log)
-  if (child.pid !== undefined) recordProcess(runFolder(), child.pid)
+  recordChild(child)
   return child
 }

@@ -8,7 +8,7 @@ import { postgres } from '../helpers/backends.ts'
 import { startModel, type Call } from '../helpers/model.ts'
 import { ended, inventoryFile, startOps, startProbe } from '../helpers/ops.ts'
 import type { Owner } from '../helpers/owner.ts'
-import { recordProcess, runFolder } from '../helpers/program.ts'
+import { recordChild } from '../helpers/program.ts'
 import { useTools } from '../helpers/tools.ts'
 import { until } from '../helpers/until.ts'
 import { longParts, lacks, onPath } from '../runner/system-parts.ts'
@@ -33,7 +33,7 @@ async function startPodman(t: Owner) {
     env: { ...process.env, ...env },
     stdio: 'ignore',
   })
-  recordProcess(runFolder(), service.pid ?? 0)
+  recordChild(service)
   t.teardown(() => void service.kill())
   return {
     podman,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { t } from 'tap'
 import { postgres } from '../helpers/backends.ts'
-import { leadsTo, request } from '../helpers/http.ts'
+import { leadsTo, request, wordsOf } from '../helpers/http.ts'
 import { beginByHand, endByHand, startProbe, storeLines } from '../helpers/ops.ts'
 import { temporaryFolder } from '../helpers/owner.ts'
 import { startReceiver } from '../helpers/replays.ts'
@@ -22,9 +22,7 @@ const post = (path: string, fields: Headers, headers: Headers = BROWSER) =>
     headers: { ...FORM, ...headers },
     body: new URLSearchParams(fields).toString(),
   })
-const plain = (text: string) => text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
-/** What a page says, without its markup. */
-const read = async (path: string, headers = BROWSER) => plain(await ops.page(path, headers))
+const read = async (path: string, headers = BROWSER) => wordsOf(await ops.page(path, headers))
 /** The same of the part that an open page asks for. */
 const part = (path: string) => read(path, HTMX)
 /** Waits for a page to have a text. */
@@ -202,7 +200,7 @@ await t.test('what waits for a person', async (t) => {
         where a.fingerprint = 'w4' and s.parent_session_id is not null`,
     )
     const { text } = await get('/waiting', HTMX)
-    const rows = [...text.matchAll(/<tr[\s\S]*?<\/tr>/g)].slice(1).map(([row]) => plain(row))
+    const rows = [...text.matchAll(/<tr[\s\S]*?<\/tr>/g)].slice(1).map(([row]) => wordsOf(row))
     t.equal(rows.length, 7)
     t.match(rows[0], /Session \d+, tier 2 No tier took it over\. escalated/)
     t.match(rows[1], /Session \d+, tier 1 Session failed: no model failed/)

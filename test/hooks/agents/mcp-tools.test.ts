@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import postgres from 'postgres'
 import { t } from 'tap'
 import { apiOf } from '../../helpers/api.ts'
-import { backends } from '../../helpers/backends.ts'
+import { backends, connectionTo } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
 import { addProvider, post, postForm, startHooks, store, type Bytes } from '../../helpers/hooks.ts'
 import { request, type Response as Answer } from '../../helpers/http.ts'
@@ -464,8 +463,7 @@ await t.test('wait: at another instance, also while its database is away', async
 })
 
 await t.test('a database that does not answer, and one that fails', async (t) => {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const before = await counted(READ)
   const reads: Promise<Answer>[] = []
   await sql.begin(async (tx) => {

@@ -37,8 +37,7 @@ const STORED = `select id::int, provider, event_type, received_at from hooks.eve
 const FRAGMENT = { 'HX-Request': 'true' }
 
 const env = { ...SIGNED_ENV, ...(await postgres.env(t)) }
-const query = (text: string, params: readonly (string | number)[] = []) =>
-  postgres.query(env, text, params)
+const query = postgres.query.bind(undefined, env)
 await query(SEED)
 const stored = (await query(STORED)) as readonly Event[]
 const { hooks: base } = await startServer(t, { services: ['hooks'], env })

@@ -1,7 +1,6 @@
-import postgres from 'postgres'
 import { t } from 'tap'
 import { allIn, countAnswers, request } from '../../helpers/http.ts'
-import { backends, eachBackend } from '../../helpers/backends.ts'
+import { backends, eachBackend, connectionTo } from '../../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, type Endpoint } from '../../helpers/mcp.ts'
 import type { Owner } from '../../helpers/owner.ts'
 import type { Env } from '../../helpers/program.ts'
@@ -245,8 +244,7 @@ t.test('searches wait for a slot', async (t) => {
   const env = await server.env(t)
   const base = await startWithEvents(t, env)
   const endpoint = await addEndpoint(base, 'agent')
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   // By the API: its search is the first that it asks the database for.
   const search = (query: string, signal?: AbortSignal) => {
     const headers = { 'hx-request': 'true' }

@@ -55,7 +55,7 @@ let servers: readonly TestServer[] = await startBoth()
 const base = () => servers[0]?.hooks ?? ''
 const token = await addProvider(base(), 'ci')
 await addDestination(base(), 'erp', 'http://127.0.0.1:9/')
-const query = (text: string) => postgres.query(env, text)
+const query = postgres.query.bind(undefined, env)
 const provider = (...words: readonly string[]) => runCli(['provider', 'alarm', ...words], { env })
 const send = () => post(base(), 'generic/ci', '{}', { Authorization: `Bearer ${token}` })
 const wrong = (count: number, name: string) =>

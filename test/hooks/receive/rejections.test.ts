@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import postgres from 'postgres'
 import { t, type Test } from 'tap'
 import { openDatabase } from '../../../db/open.ts'
 import { systemClock } from '../../../kernel/time.ts'
 import { createLog } from '../../../kernel/log.ts'
 import { createMetrics } from '../../../kernel/metrics.ts'
 import { openRejections, type Rejections } from '../../../services/hooks/receive/rejections.ts'
-import { backends, onPostgres } from '../../helpers/backends.ts'
+import { backends, onPostgres, connectionTo } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { keepSecret, secret, transcript } from '../../helpers/secrets.ts'
 import {
@@ -349,8 +348,7 @@ t.test('two instances that count refusals do not block each other', async (t) =>
     (await server.query(env, 'select sum(total)::int as n from hooks.rejection_totals'))[0]?.['n']
   await refuse()
   await until(async () => (await total()) === 2, 'a first flush')
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1, onnotice: () => undefined })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   await sql.begin(async (tx) => {
     const take = (provider: string) =>
       tx`update hooks.rejection_totals set total = total where provider = ${provider}`

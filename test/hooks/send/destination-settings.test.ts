@@ -45,8 +45,7 @@ const { base, env, server } = await startHooks(t, postgres, {
   GATEHOUSE_SECRET_KEY: secretKey(),
 })
 const api = apiOf(base)
-const query = (text: string, params: readonly (string | number)[] = []) =>
-  postgres.query(env, text, params)
+const query = postgres.query.bind(undefined, env)
 await addProvider(base, 'lan', { open: true })
 let status = 204
 /** Says back what it was sent, as some receivers do. */

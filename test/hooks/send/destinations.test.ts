@@ -41,8 +41,7 @@ const DISABLED = ['disabled after failures: 1 destination']
 const variables = { HOOKS_REPLAY_TARGETS: '127.0.0.1', GATEHOUSE_SECRET_KEY: secretKey() }
 const { base, env, server } = await startHooks(t, postgres, variables)
 const api = apiOf(base)
-const query = (text: string, params: readonly (string | number)[] = []) =>
-  postgres.query(env, text, params)
+const query = postgres.query.bind(undefined, env)
 await addProvider(base, 'lan', { open: true })
 let answer: Answer
 const receiver = await startReceiver(t, (got, response) => answer(got, response))

@@ -1,4 +1,3 @@
-import postgres from 'postgres'
 import { t, type Test } from 'tap'
 import {
   openPeer,
@@ -9,7 +8,7 @@ import {
   type Query,
   type ForwardedEvent,
 } from '../../fixtures/forward-setup.ts'
-import { backends } from '../../helpers/backends.ts'
+import { backends, connectionTo } from '../../helpers/backends.ts'
 import { metricOf } from '../../helpers/deliveries.ts'
 import { rawExchange, request } from '../../helpers/http.ts'
 import { attemptsOf, startReceiver } from '../../helpers/replays.ts'
@@ -50,7 +49,7 @@ const server = await startServer(t, { services, env: through })
 const { hooks: base } = server
 const { HOOKS_CODE_HOST_SECRET: _, ...unconfigured } = env
 const { hooks: elsewhere } = await startServer(t, { services, env: unconfigured })
-const query = (text: string) => backend.query(env, text)
+const query = backend.query.bind(undefined, env)
 await addProvider(base, 'lan', { open: true })
 await addProvider(base, 'other', { open: true })
 
@@ -168,8 +167,7 @@ await t.test('a person sends an event once more', async (t) => {
   // It is done with it while a page is read: the page has the attempt, or asks again.
   const fresh = await send('{"n":3}')
   t.equal((await again('once-more', fresh)).status, 200)
-  const sql = postgres(url, { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const page = await sql.begin(async (tx) => {
     await tx`lock table hooks.forwarders in access exclusive mode`
     const asked = request(`${base}/log/${fresh}?tab=deliveries`)
@@ -395,8 +393,7 @@ await t.test('a forwarder goes on at another server, and after an outage', async
 
 await t.test('a server has 256 places', async (t) => {
   const target = TARGET
-  const sql = postgres(url, { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   /** Connects while nobody else can read or write a table: each forwarder waits for its name. */
   const whileLocked = (work: () => Promise<unknown>) =>
     sql.begin(async (tx) => {

@@ -53,8 +53,7 @@ const { port } = receiver
 const { base, env, server } = await startHooks(t, postgres, {
   HOOKS_REPLAY_TARGETS: `127.0.0.1:${port}`,
 })
-const query = (text: string, params: readonly (string | number)[] = []) =>
-  postgres.query(env, text, params)
+const query = postgres.query.bind(undefined, env)
 // The tests hold requests back: on a slow machine longer than the default of 10 s.
 await query('alter table hooks.destinations alter timeout_s set default 30')
 const api = apiOf(base)

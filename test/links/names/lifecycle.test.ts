@@ -1,5 +1,5 @@
-import postgres from 'postgres'
 import { t } from 'tap'
+import { connectionTo } from '../../helpers/backends.ts'
 import {
   HTMX,
   leadsTo,
@@ -155,8 +155,7 @@ await t.test(
 
 /** The payloads of a channel from now on. */
 async function hear(channel: string) {
-  const sql = postgres(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const heard: string[] = []
   await sql.listen(channel, (payload) => void heard.push(payload))
   return heard

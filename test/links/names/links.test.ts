@@ -1,5 +1,6 @@
 import { t } from 'tap'
 import type { Api } from '../../helpers/api.ts'
+import { wordsOf } from '../../helpers/http.ts'
 import {
   HTMX,
   NAVIGATION,
@@ -188,7 +189,7 @@ await t.test('the form of a link that somebody else has changed', async (t) => {
 
   const stale = await expectStatus(412, ann.post(at, { ...typed, version: opened }, HTMX))
   t.match(stale.text, /^<form\s+id="link-form"/)
-  const text = stale.text.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+  const text = wordsOf(stale.text)
   for (const part of [
     'Somebody else has changed this link since you opened this form',
     'Leads to http://ann/ http://root/ Title Old &lt;b&gt;New Description none by root',

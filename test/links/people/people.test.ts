@@ -1,4 +1,5 @@
 import { t, type Test } from 'tap'
+import { INSTANT } from '../../helpers/api.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { runCli } from '../../helpers/cli.ts'
 import {
@@ -15,7 +16,6 @@ import {
 import { expectStatus, refuses, type Refusal } from '../../helpers/refusals.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const FORBIDDEN = [403, 'FORBIDDEN'] as const
 const LAST_ADMIN = [409, 'LAST_ADMIN'] as const
 const TEXT = { 'content-type': 'text/plain' }

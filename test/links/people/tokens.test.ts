@@ -1,4 +1,5 @@
 import { t } from 'tap'
+import { INSTANT } from '../../helpers/api.ts'
 import { request, type Response } from '../../helpers/http.ts'
 import {
   HTMX,
@@ -16,7 +17,6 @@ import { keepSecret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
 
 const ID = '00000000-0000-4000-8000-000000000000'
-const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 const ROW = ['created_at', 'expires_at', 'id', 'last_used_at', 'name', 'scope']
 const PATH = '/-/tokens'
 const DAY_MS = 86_400_000

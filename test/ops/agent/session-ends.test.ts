@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import postgresClient from 'postgres'
 import { t } from 'tap'
 import {
   failedOutcome,
@@ -7,6 +6,7 @@ import {
   type Outcome,
 } from '../../../services/ops/agent/runners/runner.ts'
 import { holderOf, machineId } from '../../../kernel/processes/proc.ts'
+import { connectionTo } from '../../helpers/backends.ts'
 import { FULL, refuseRows, rollbacks } from '../../helpers/outages.ts'
 import { openTimedSessions, OPERATOR } from './timed-sessions.ts'
 import { until } from '../../helpers/until.ts'
@@ -158,8 +158,7 @@ t.test(
 
 t.test('a lease that is renewed while it is found lapsed stays', async (t) => {
   const id = await begun()
-  const sql = postgresClient(env['DATABASE_URL'] ?? '', { max: 1 })
-  t.teardown(() => sql.end())
+  const sql = connectionTo(t, env)
   const waiting = `select 1 from pg_stat_activity
                     where datname = current_database() and wait_event_type = 'Lock'`
   const waits = async () => (await query(waiting)).length > 0

@@ -1,7 +1,7 @@
 import { t } from 'tap'
 import { claudeResult, openAgentOps } from '../../helpers/agents.ts'
 import { postgres } from '../../helpers/backends.ts'
-import { request } from '../../helpers/http.ts'
+import { request, wordsOf } from '../../helpers/http.ts'
 import { CHECK_SHOP, calls, startModelOps } from '../../helpers/model.ts'
 import { ended, runSession, sessionsOf } from '../../helpers/ops.ts'
 
@@ -19,10 +19,7 @@ async function html(path: string, from = base) {
 const read = async (path: string, from = base) => shown(await html(path, from))
 
 function shown(html: string) {
-  return html
-    .replaceAll(/<[^>]*>/g, ' ')
-    .replaceAll('&quot;', '"')
-    .replaceAll(/\s+/g, ' ')
+  return wordsOf(html).replaceAll('&quot;', '"')
 }
 
 /** These one after the other, whatever is between. */

@@ -8,7 +8,7 @@ import { occurrenceAt } from '../../../services/ops/watch/mutes/windows.ts'
 import { auditOf } from '../../helpers/audit.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { postForm } from '../../helpers/hooks.ts'
-import { leadsTo, request } from '../../helpers/http.ts'
+import { leadsTo, request, wordsOf } from '../../helpers/http.ts'
 import { NAVIGATION } from '../../helpers/links.ts'
 import { eventsOf, inventoryFile, listOf, startOps } from '../../helpers/ops.ts'
 import { expectStatus, refuseAll, type Refusal, type RefusedCall } from '../../helpers/refusals.ts'
@@ -47,9 +47,7 @@ const found = (name: string, state: string) =>
   }, `${name} to be ${state}`)
 const front = await found('shop/front', 'fail')
 const add = (service: string, check: object) => api<Check>('POST', '/checks', { service, check })
-/** What a page says, without its elements. */
-const textOf = async (path: string) =>
-  (await page(path)).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+const textOf = async (path: string) => wordsOf(await page(path))
 
 await t.test('a run counts only for the definition that it had', async (t) => {
   const held = Promise.withResolvers<void>()

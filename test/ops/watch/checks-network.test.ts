@@ -8,7 +8,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { t, type Test } from 'tap'
 import { startProbe } from '../../helpers/ops.ts'
 import { freePort, temporaryFolder } from '../../helpers/owner.ts'
-import { recordProcess, runFolder } from '../../helpers/program.ts'
+import { recordChild } from '../../helpers/program.ts'
 import { startReceiver } from '../../helpers/replays.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
@@ -405,7 +405,7 @@ t.test('dns: records of a name server', { skip: lacks(deploymentParts.dnsmasq) }
   writeFileSync(file, ZONE.replace('PORT', String(port)))
   const program = onPath('dnsmasq') ?? ''
   const child = spawn(program, ['--keep-in-foreground', `--conf-file=${file}`])
-  recordProcess(runFolder(), child.pid ?? 0)
+  recordChild(child)
   t.teardown(() => void child.kill())
   let words = ''
   child.stderr.on('data', (bytes: Buffer) => (words += bytes.toString()))

@@ -2,7 +2,7 @@ import { t } from 'tap'
 import { auditOf } from '../../helpers/audit.ts'
 import { postgres } from '../../helpers/backends.ts'
 import { FORM_TYPE } from '../../helpers/hooks.ts'
-import { request } from '../../helpers/http.ts'
+import { request, wordsOf } from '../../helpers/http.ts'
 import { inventoryFile, startOps } from '../../helpers/ops.ts'
 import { secret } from '../../helpers/secrets.ts'
 import { until } from '../../helpers/until.ts'
@@ -26,9 +26,7 @@ const ops = await startOps(t, postgres, {
 })
 const { query } = ops
 
-/** The page's text without marks. */
-const read = async () =>
-  (await ops.page('/status')).replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ')
+const read = async () => wordsOf(await ops.page('/status'))
 
 const choose = async (status: number, ...services: readonly string[]) => {
   const body = services.map((name) => `services=${name}`).join('&')
