@@ -3,7 +3,7 @@ import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { repeat } from '../kernel/repeat.ts'
 import { systemClock } from '../kernel/time.ts'
-import { QueryError } from './errors.ts'
+import { QueryError, stateAfter } from './errors.ts'
 import { LEVELS, perLevel, type Level, type Shares } from './levels.ts'
 
 /** A client of one connection. */
@@ -235,8 +235,8 @@ export function createReaper(
       await endOnServer(names)
       for (const name of names) lost.delete(name)
     } catch (error) {
-      // The database is away. When it is back, the lost connections may still be there.
-      if (!(error instanceof QueryError)) return
+      // The database is away, or lets nobody in. When it does, the lost connections may still be there.
+      if (!(error instanceof QueryError) || stateAfter(error.cause, 'postgresql') === 'lost') return
       lost.clear()
       if (!reported) onRefused(error)
       reported = true

@@ -81,10 +81,16 @@ function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
     const [, name = text, ownPort] = /^(\[[^\]]*\]|[^:]*)(?::(\d+))?$/.exec(text) ?? []
     const host = decodeURIComponent(name).replace(/^\[|\]$/g, '') || 'localhost'
     const port = ownPort ?? listed[at] ?? listed[0]
-    const address = { host, port: Number(port || DEFAULT_PORT) }
+    const address = { host, port: portOf(port || DEFAULT_PORT) }
     if (!host.startsWith('/')) return address
     return { ...address, path: `${host}/.s.PGSQL.${address.port}` }
   })
+}
+
+function portOf(text: string): number {
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+  throw new Error(`the URL of the database has the port ${text}; expected 1 to 65535`)
 }
 
 /** Finds the one of several servers that takes changes, and keeps to it until it is left. */

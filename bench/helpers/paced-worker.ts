@@ -72,7 +72,7 @@ function startConnection(): (n: number) => void {
       'Host: 127.0.0.1',
       'Content-Type: application/json',
       'X-GitHub-Event: push',
-      `X-GitHub-Delivery: paced-${n}`,
+      `X-GitHub-Delivery: paced-${perSecond}-${n}`,
       `X-Hub-Signature-256: sha256=${signature}`,
       `Content-Length: ${body.length}`,
     ]

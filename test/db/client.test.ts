@@ -7,6 +7,7 @@ import { createMetrics } from '../../kernel/metrics.ts'
 import { eachBackend, embedded, postgres, type Backend } from '../helpers/backends.ts'
 import { type Owner, freePort } from '../helpers/owner.ts'
 import { run, sharedPostgres } from '../helpers/postgres.ts'
+import { secret } from '../helpers/secrets.ts'
 import { until } from '../helpers/until.ts'
 
 /** For tests of the deadline. */
@@ -52,6 +53,18 @@ await eachBackend(t, 'bytes stay what they are, whatever they look like', async 
   ]
   const echo = query('echo', 'select $1::bytea as bytes, length($1::bytea) as size')
   for (const bytes of kinds) t.same(await db.run(echo, [bytes]), [{ bytes, size: bytes.length }])
+})
+
+t.test('who is not let in asks on for the end of lost connections, without a word', async (t) => {
+  const address = new URL((await sharedPostgres()).url())
+  address.password = secret('wrong-password')
+  const metrics = createMetrics()
+  const options = { target: address.href, deadlineMs: 5_000, connections: 1, metrics }
+  const db = openClient({ ...options, onNotEnded: (error) => t.fail(error.message) })
+  t.teardown(() => db.close())
+  await t.rejects(db.run(ONE, []), { code: '28P01' })
+  // Its own connection, and those of two attempts: the first of them has had its answer.
+  await until(() => /reconnects_total ([3-9]|\d\d)/.test(metrics.render()), 'a second attempt')
 })
 
 t.test('settings of a role, a database or its address change nothing that is read', async (t) => {

@@ -61,6 +61,17 @@ t.test('only a server that takes changes is used where there is a choice', async
   }
 })
 
+t.test('a port is a number', async (t) => {
+  for (const [url, port] of [
+    ['postgres:///db?host=one&port=abc', 'abc'],
+    ['postgres:///db?host=one,two&port=5432,0', '0'],
+    ['postgres://one,two:65536/db', '65536'],
+  ] as const) {
+    const message = `the URL of the database has the port ${port}; expected 1 to 65535`
+    t.throws(() => parseServers(url), { message })
+  }
+})
+
 t.test('a server that falls silent once it is connected ends no search for another', async (t) => {
   let connections = 0
   const silent = createServer((socket) => {
