@@ -236,7 +236,8 @@ export function createReaper(
       for (const name of names) lost.delete(name)
     } catch (error) {
       // The database is away, or lets nobody in. When it does, the lost connections may still be there.
-      if (!(error instanceof QueryError) || stateAfter(error.cause, 'postgresql') === 'lost') return
+      if (!(error instanceof QueryError) || stateAfter(error.cause, 'postgresql') === 'lost')
+        return
       lost.clear()
       if (!reported) onRefused(error)
       reported = true
