@@ -185,7 +185,7 @@ export const ingest: Part = {
   },
 }
 
-/** Of deliveries that come at a steady rate, from the time when each is due until its answer. */
+/** The p99 of the time from when a delivery is due until its answer, at a steady rate. */
 async function pacedP99(owner: Owner, port: number, perSecond: number): Promise<number> {
   const order = { port, connections: PACED_CONNECTIONS, perSecond, bytes: 2_000, secret: SECRET }
   const load = startPacedLoad(owner, order)

@@ -235,9 +235,10 @@ export function createReaper(
       await endOnServer(names)
       for (const name of names) lost.delete(name)
     } catch (error) {
-      // The database is away, or lets nobody in. When it does, the lost connections may still be there.
-      if (!(error instanceof QueryError) || stateAfter(error.cause, 'postgresql') === 'lost')
-        return
+      const isRefused =
+        error instanceof QueryError && stateAfter(error.cause, 'postgresql') === 'kept'
+      // The database is away or has refused the login. Later, the lost connections may still be there.
+      if (!isRefused) return
       lost.clear()
       if (!reported) onRefused(error)
       reported = true

@@ -4,6 +4,7 @@ import type { ConnectionOptions } from 'node:tls'
 import postgres from 'postgres'
 import { splitDatabaseUrl } from '../kernel/database-url.ts'
 import { messageOf } from '../kernel/log.ts'
+import { isPort } from '../kernel/net/addresses.ts'
 
 /** Where a server accepts connections. */
 export interface ServerAddress {
@@ -89,7 +90,7 @@ function addressesOf(hosts: string, ports: string): readonly ServerAddress[] {
 
 function portOf(text: string): number {
   const port = Number(text)
-  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+  if (isPort(port)) return port
   throw new Error(`the URL of the database has the port ${text}; expected 1 to 65535`)
 }
 

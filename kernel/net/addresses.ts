@@ -220,8 +220,9 @@ function parseEntry(entry: string, number: number) {
   return { host: new URL(url).hostname, port: port === undefined ? undefined : Number(port) }
 }
 
-function isPort(port: number) {
-  return port >= 1 && port <= 65_535
+/** Whether a number is a port that something can listen on. */
+export function isPort(port: number) {
+  return Number.isInteger(port) && port >= 1 && port <= 65_535
 }
 
 /** The port that a connection goes to: the URL names none that is its scheme's own. */

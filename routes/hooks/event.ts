@@ -181,7 +181,7 @@ export async function readEvent(
   )
   const text = textOf(event)
   const isSigned = event.trust_mode === 'signed'
-  // Before the replays: one that waits no more has its attempt among them.
+  // Read before the replays: a receiver that has finished meanwhile has its attempt among them.
   const receivers = await forwarderQueries.listReceivers(hooks.db, { event: id, limit: RECEIVERS })
   const [sameBody, replays, recent, neighbours = NO_NEIGHBOURS] = await Promise.all([
     isSigned ? q.findSameBody(hooks.db, { id }) : undefined,

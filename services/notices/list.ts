@@ -14,7 +14,7 @@ import type { SecretBox } from '../../kernel/secret-box.ts'
 import type { Address } from './address.ts'
 import { describeTarget, readTargets } from './targets.ts'
 
-// What people were told, as pages and the API show it.
+// Notices and the targets of notices, as pages and the API show them.
 
 /** Public address of a service; empty for one that runs elsewhere and has no configured one. */
 export type SiteUrl = (site: Site) => string

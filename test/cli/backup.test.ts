@@ -5,7 +5,7 @@ import { zstdCompressSync } from 'node:zlib'
 import { t, type Test } from 'tap'
 import { openClient } from '../../db/client.ts'
 import { migrate } from '../../db/migrate.ts'
-import { embedded, postgres, connectionTo } from '../helpers/backends.ts'
+import { connectionTo, embedded, postgres } from '../helpers/backends.ts'
 import {
   runOk,
   refuseCommands,

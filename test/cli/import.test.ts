@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { t } from 'tap'
-import { backends, eachBackend, connectionTo } from '../helpers/backends.ts'
+import { backends, connectionTo, eachBackend } from '../helpers/backends.ts'
 import {
   refuseCommands,
   runCli,

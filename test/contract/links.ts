@@ -1,6 +1,5 @@
 import type { Test } from 'tap'
-import type { ApiResponse } from '../helpers/api.ts'
-import { INSTANT } from '../helpers/api.ts'
+import { INSTANT, type ApiResponse } from '../helpers/api.ts'
 import { request } from '../helpers/http.ts'
 import { leadsTo, linksServer, makeLink, type Caller, type Link } from '../helpers/links.ts'
 import type { Env } from '../helpers/program.ts'

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { t } from 'tap'
 import { apiOf } from '../helpers/api.ts'
-import { postgres, connectionTo } from '../helpers/backends.ts'
+import { connectionTo, postgres } from '../helpers/backends.ts'
 import { createSender, keepAlive, metricOf, send } from '../helpers/deliveries.ts'
 import { request } from '../helpers/http.ts'
 import { linksServer } from '../helpers/links.ts'

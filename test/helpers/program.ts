@@ -71,7 +71,7 @@ export function recordProcess(folder: string, pid: number) {
   appendFileSync(join(folder, LIST), `${JSON.stringify({ pid, started } satisfies Recorded)}\n`)
 }
 
-/** The same of a program that a test has started; one that could not start has no number. */
+/** Remembers a program that a test has started. One that could not start has no process id. */
 export function recordChild({ pid }: { pid?: number | undefined }) {
   if (pid !== undefined) recordProcess(runFolder(), pid)
 }

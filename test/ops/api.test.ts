@@ -7,7 +7,7 @@ import { CHAT_KEY } from '../helpers/alerts.ts'
 import { postgres } from '../helpers/backends.ts'
 import { checkDocument } from '../helpers/document.ts'
 import { request } from '../helpers/http.ts'
-import { operationsOf, INSTANT } from '../helpers/api.ts'
+import { INSTANT, operationsOf } from '../helpers/api.ts'
 import {
   ended,
   eventsOf,

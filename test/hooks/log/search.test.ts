@@ -1,6 +1,6 @@
 import { t } from 'tap'
 import { allIn, countAnswers, request } from '../../helpers/http.ts'
-import { backends, eachBackend, connectionTo } from '../../helpers/backends.ts'
+import { backends, connectionTo, eachBackend } from '../../helpers/backends.ts'
 import { addEndpoint, callTool, errorOf, type Endpoint } from '../../helpers/mcp.ts'
 import type { Owner } from '../../helpers/owner.ts'
 import type { Env } from '../../helpers/program.ts'

@@ -5,7 +5,7 @@ import { systemClock } from '../../../kernel/time.ts'
 import { createLog } from '../../../kernel/log.ts'
 import { createMetrics } from '../../../kernel/metrics.ts'
 import { openRejections, type Rejections } from '../../../services/hooks/receive/rejections.ts'
-import { backends, onPostgres, connectionTo } from '../../helpers/backends.ts'
+import { backends, connectionTo, onPostgres } from '../../helpers/backends.ts'
 import { request } from '../../helpers/http.ts'
 import { keepSecret, secret, transcript } from '../../helpers/secrets.ts'
 import {

@@ -164,7 +164,7 @@ await t.test('a person sends an event once more', async (t) => {
 
   back.close()
   await back.closed
-  // It is done with it while a page is read: the page has the attempt, or asks again.
+  // The forwarder finishes the event while a page is read. The page must have its attempt.
   const fresh = await send('{"n":3}')
   t.equal((await again('once-more', fresh)).status, 200)
   const sql = connectionTo(t, env)

@@ -153,7 +153,7 @@ await t.test('what is refused changes nothing', async (t) => {
 const isPlanned = async () => (await value('select count(*)::int from links.health')) === PLANNED
 async function startTwo() {
   const first = await start()
-  // Two that plan at once may put off what a test has made due meanwhile.
+  // Two instances that plan at the same time may put off what a test has made due meanwhile.
   await until(isPlanned, 'all checks to be planned')
   return [first, await start()] as const
 }
