@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { setFlagsFromString } from 'node:v8'
 import { runCommandLine } from './commands/command-line.ts'
 import { instanceFields } from './commands/house/instance.ts'
 import { createOutput, FAILED } from './commands/frame/output.ts'
@@ -8,6 +9,11 @@ import { isJournal, logFormOf } from './kernel/processes/self.ts'
 // Half of the threads look up names. A look-up that waits for a silent name server holds its thread
 // for ten seconds or more: with Node's own four, two such names would hold up all that is sent.
 process.env['UV_THREADPOOL_SIZE'] ??= '32'
+
+// In an overload V8 learns that the objects of requests live long. From then on it would make them
+// old from birth, and each collection of garbage would take five times as long
+// (docs/decisions/083-short-lives.md).
+setFlagsFromString('--no-allocation-site-pretenuring')
 
 const output = createOutput({
   stdout: (text) => process.stdout.write(text),

@@ -237,19 +237,35 @@ function poolsOf(
   return perLevel(() => only)
 }
 
-function runQuery(
+async function runQuery(
   client: Client,
   connection: Connection,
   { name, text, plan }: Query,
   args: readonly unknown[],
   level?: Level,
-) {
-  // The postgres client holds arguments until V8's next full collection. As buffers they fragment
-  // glibc's heap, which never shrinks: 45 MiB after 100,000 deliveries (bench/RESULTS.md).
+): Promise<readonly unknown[]> {
   const values = args.map((value) => (Buffer.isBuffer(value) ? byteaText(value) : value))
   const given = values as postgres.ParameterOrJSON<never>[]
   const how = { ...PREPARED, prepare: plan !== 'each' }
-  return answerTo(client, connection, name, connection.sql.unsafe(text, given, how), level)
+  const statement = connection.sql.unsafe(text, given, how)
+  const rows = await answerTo(client, connection, name, statement, level)
+  return emptied(statement, values, rows)
+}
+
+/** What the client library keeps of a statement: the values as they were sent. */
+interface Sent {
+  parameters: unknown[]
+}
+
+/**
+ * Takes values and rows from an answered statement; gives the rows. The statement itself stays in
+ * memory until V8's next full collection, and would keep them (docs/decisions/083-short-lives.md).
+ */
+function emptied(statement: object, values: unknown[], rows: unknown[]): readonly unknown[] {
+  const { parameters } = statement as Sent
+  values.length = 0
+  parameters.length = 0
+  return rows.splice(0)
 }
 
 /**

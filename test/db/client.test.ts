@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { t } from 'tap'
 import { openClient, type ClientOptions, type Database, type Query } from '../../db/client.ts'
 import { QueryError } from '../../db/errors.ts'
@@ -136,6 +138,25 @@ await eachBackend(t, 'a second statement in a text is refused', async (t, backen
     await db.run(query('schema', `select to_regnamespace('public') is not null as there`), []),
     [{ there: true }],
   )
+})
+
+t.test('what a statement was given and gave is free once it is answered', async (t) => {
+  const db = await open(t, postgres)
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as (how?: { type: 'minor' }) => void
+  const echo = query('echo', 'select $1::text as text')
+  const text = 'x'.repeat(100_000)
+  const round = async () => {
+    for (let n = 0; n < 100; n++) await db.run(echo, [`${n}${text}`])
+    // A text that survives two small collections is kept until the next full one.
+    for (let n = 0; n < 2; n++) collect({ type: 'minor' })
+  }
+  await round()
+  collect()
+  const before = process.memoryUsage().heapUsed
+  await round()
+  const kept = process.memoryUsage().heapUsed - before
+  t.ok(kept < 50 * text.length, `${kept} bytes are kept of 100 statements`)
 })
 
 t.test('a statement over the deadline counts as unavailable', async (t) => {
