@@ -12,7 +12,7 @@ process.env['UV_THREADPOOL_SIZE'] ??= '32'
 
 // In an overload V8 learns that the objects of requests live long. From then on it would make them
 // old from birth, and each collection of garbage would take five times as long
-// (docs/decisions/083-short-lives.md).
+// (docs/decisions/083-garbage.md).
 setFlagsFromString('--no-allocation-site-pretenuring')
 
 const output = createOutput({

@@ -1,7 +1,7 @@
 import type postgres from 'postgres'
 import { Unavailable } from '../kernel/fault.ts'
 import { createMetrics, type Metrics } from '../kernel/metrics.ts'
-import { byteaText, connectTo, type ConnectOptions, type Engine, type Target } from './connect.ts'
+import { connectTo, type ConnectOptions, type Engine, type Target } from './connect.ts'
 import { translate } from './errors.ts'
 import { LEVELS, perLevel, sharesOf, type Level, type Share, type Shares } from './levels.ts'
 import { createClientMetrics } from './metrics.ts'
@@ -244,7 +244,7 @@ async function runQuery(
   args: readonly unknown[],
   level?: Level,
 ): Promise<readonly unknown[]> {
-  const values = args.map((value) => (Buffer.isBuffer(value) ? byteaText(value) : value))
+  const values = [...args]
   const given = values as postgres.ParameterOrJSON<never>[]
   const how = { ...PREPARED, prepare: plan !== 'each' }
   const statement = connection.sql.unsafe(text, given, how)
@@ -259,7 +259,7 @@ interface Sent {
 
 /**
  * Takes values and rows from an answered statement; gives the rows. The statement itself stays in
- * memory until V8's next full collection, and would keep them (docs/decisions/083-short-lives.md).
+ * memory until V8's next full collection, and would keep them (docs/decisions/083-garbage.md).
  */
 function emptied(statement: object, values: unknown[], rows: unknown[]): readonly unknown[] {
   const { parameters } = statement as Sent

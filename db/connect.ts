@@ -180,11 +180,10 @@ const BIGINT: postgres.PostgresType<number> = {
   parse: Number,
 }
 
-/** Arguments of this type come as text: `runQuery` in client.ts converts them. */
 const BYTEA: postgres.PostgresType<Buffer> = {
   to: 17,
   from: [17],
-  serialize: String,
+  serialize: byteaText,
   parse: (text: string) => Buffer.from(text.slice(2), 'hex'),
 }
 
@@ -193,7 +192,7 @@ const BYTEA: postgres.PostgresType<Buffer> = {
  * which is half as long as hex and a quarter cheaper to send. PostgreSQL would convert it in a
  * database that is not in UTF8: `refuseUnfitServer` refuses these.
  */
-export function byteaText(bytes: Buffer): string {
+function byteaText(bytes: Buffer): string {
   return isUtf8(bytes) && !bytes.includes(0)
     ? bytes.toString('utf8').replaceAll('\\', '\\\\')
     : `\\x${bytes.toString('hex')}`

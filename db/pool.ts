@@ -237,7 +237,8 @@ export function createReaper(
     } catch (error) {
       const isRefused =
         error instanceof QueryError && stateAfter(error.cause, 'postgresql') === 'kept'
-      // The database is away or has refused the login. Later, the lost connections may still be there.
+      // The database is away or has refused the login. Later, the lost connections may still be
+      // there.
       if (!isRefused) return
       lost.clear()
       if (!reported) onRefused(error)

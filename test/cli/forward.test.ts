@@ -150,7 +150,8 @@ t.test('--since counts for a new name', async (t) => {
   const first = await send()
   const flags = ['--name', 'back', '--since', String(first)]
   const forwarder = forward(t, target.url, ...flags)
-  // The line is printed before the server has stored the result. A forwarder stopped in between gets the event again.
+  // The line is printed before the server has stored the result. A forwarder stopped in between
+  // gets the event again.
   await recorded(base, first)
   await forwarder.stop()
   const second = await send()

@@ -140,7 +140,7 @@ await eachBackend(t, 'a second statement in a text is refused', async (t, backen
   )
 })
 
-t.test('what a statement was given and gave is free once it is answered', async (t) => {
+t.test('an answered statement keeps neither its values nor its rows', async (t) => {
   const db = await open(t, postgres)
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as (how?: { type: 'minor' }) => void
